@@ -1,0 +1,144 @@
+// Errors as values: what happened, where, and what to do next. Throwing calls wrap the try_ forms.
+#pragma once
+
+#include <checkrow/version.hpp>
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace checkrow::inline v0 {
+
+enum class error_kind : unsigned char {
+  not_found,    ///< no such checkpoint, blob or folder
+  corrupt,      ///< bytes that are not what was written
+  io,           ///< the storage said no: `os_error` holds errno where there is one
+  misuse,       ///< a call or a model that does not fit; nothing was changed
+  unsupported,  ///< a feature, codec or option that this build does not have
+};
+
+[[nodiscard]] constexpr const char* to_string(error_kind kind) noexcept {
+  switch (kind) {
+    case error_kind::not_found:
+      return "not found";
+    case error_kind::corrupt:
+      return "corrupt";
+    case error_kind::io:
+      return "I/O";
+    case error_kind::misuse:
+      return "misuse";
+    case error_kind::unsupported:
+      return "unsupported";
+  }
+  return "unknown";
+}
+
+/// What went wrong. Plain value, safe to copy between threads.
+struct error {
+  error_kind kind = error_kind::misuse;
+  std::string what;   ///< what happened: "the payload's checksum does not match"
+  std::string where;  ///< the blob, table, column or path concerned; may be empty
+  std::string next;   ///< what to do about it; may be empty
+  int os_error = 0;   ///< errno, or 0
+
+  /// One line: kind, what, where, what to do.
+  [[nodiscard]] std::string text() const {
+    std::string out = std::string("checkrow: ") + to_string(kind) + ": " + what;
+    if (!where.empty()) out += " [" + where + "]";
+    if (!next.empty()) out += "; " + next;
+    return out;
+  }
+};
+
+/// Success, or an error. Contextually true on success.
+class [[nodiscard]] status {
+ public:
+  status() noexcept = default;
+  status(checkrow::error failure) : error_(std::move(failure)) {}
+
+  [[nodiscard]] bool ok() const noexcept { return !error_.has_value(); }
+  explicit operator bool() const noexcept { return ok(); }
+  /// The error; only where !ok().
+  [[nodiscard]] const checkrow::error& error() const& noexcept { return *error_; }
+  [[nodiscard]] checkrow::error&& error() && noexcept { return std::move(*error_); }
+
+ private:
+  std::optional<checkrow::error> error_;
+};
+
+/// A value, or an error. Contextually true where there is a value.
+template <class T>
+class [[nodiscard]] result {
+ public:
+  result(T value) : value_(std::move(value)) {}
+  result(checkrow::error failure) : error_(std::move(failure)) {}
+
+  [[nodiscard]] bool ok() const noexcept { return value_.has_value(); }
+  explicit operator bool() const noexcept { return ok(); }
+  [[nodiscard]] T& operator*() & noexcept { return *value_; }
+  [[nodiscard]] const T& operator*() const& noexcept { return *value_; }
+  [[nodiscard]] T&& operator*() && noexcept { return std::move(*value_); }
+  [[nodiscard]] T* operator->() noexcept { return &*value_; }
+  [[nodiscard]] const T* operator->() const noexcept { return &*value_; }
+  /// The error; only where !ok().
+  [[nodiscard]] const checkrow::error& error() const& noexcept { return error_; }
+  [[nodiscard]] checkrow::error&& error() && noexcept { return std::move(error_); }
+
+ private:
+  std::optional<T> value_;
+  checkrow::error error_;
+};
+
+/// The base of everything that a throwing call throws.
+class failure : public std::exception {
+ public:
+  explicit failure(checkrow::error failed) : error_(std::move(failed)), text_(error_.text()) {}
+  [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
+  [[nodiscard]] const checkrow::error& error() const noexcept { return error_; }
+
+ private:
+  checkrow::error error_;
+  std::string text_;
+};
+
+template <error_kind Kind>
+class failure_of final : public failure {
+ public:
+  using failure::failure;
+};
+using not_found_error = failure_of<error_kind::not_found>;
+using corrupt_error = failure_of<error_kind::corrupt>;
+using io_error = failure_of<error_kind::io>;
+using misuse_error = failure_of<error_kind::misuse>;
+using unsupported_error = failure_of<error_kind::unsupported>;
+
+#if CHECKROW_EXCEPTIONS
+/// Throws the failure type that belongs to the error's kind.
+[[noreturn]] inline void raise(error failed) {
+  switch (failed.kind) {
+    case error_kind::not_found:
+      throw not_found_error(std::move(failed));
+    case error_kind::corrupt:
+      throw corrupt_error(std::move(failed));
+    case error_kind::io:
+      throw io_error(std::move(failed));
+    case error_kind::unsupported:
+      throw unsupported_error(std::move(failed));
+    case error_kind::misuse:
+      break;
+  }
+  throw misuse_error(std::move(failed));
+}
+
+inline void unwrap(status done) {
+  if (!done) raise(std::move(done).error());
+}
+
+template <class T>
+[[nodiscard]] T unwrap(result<T> done) {
+  if (!done) raise(std::move(done).error());
+  return *std::move(done);
+}
+#endif
+
+}  // namespace checkrow::inline v0
