@@ -58,10 +58,10 @@ struct segment_info {
 /// first save, and whenever nothing that was saved can be built upon (a table was added, a restore failed or
 /// left columns out): a strategy then has to save every row.
 struct history {
-  std::vector<segment_info> segments;  ///< what the newest checkpoint lists, in order of application
-  std::uint64_t deltas = 0;            ///< i: deltas committed since the newest full save
-  double share_sum = 0;                ///< S_1 + ... + S_i, each the share of all rows that a delta wrote
-  double last_share = 0;               ///< S_i
+  std::vector<segment_info> segments{};  ///< what the newest checkpoint lists, in order of application
+  std::uint64_t deltas = 0;              ///< i: deltas committed since the newest full save
+  double share_sum = 0;                  ///< S_1 + ... + S_i, each the share of all rows that a delta wrote
+  double last_share = 0;                 ///< S_i
 
   [[nodiscard]] bool empty() const noexcept { return segments.empty(); }
 };
@@ -75,17 +75,17 @@ struct table_counts {
 
 /// What is known at the boundary itself.
 struct boundary {
-  std::span<const table_counts> tables;  ///< in order of name
+  std::span<const table_counts> tables{};  ///< in order of name
   std::uint64_t step = 0;
 };
 
 /// A strategy's answer. The defaults are a full save.
 struct save_plan {
   row_selection rows = row_selection::all;
-  cursor since = cursor::base;       ///< for row_selection::dirty; must be one of the strategy's cursors
-  std::vector<std::uint32_t> keep;   ///< indices into history::segments of those that stay, ascending
-  cursor_set moves = ~cursor_set{};  ///< the cursors that restart at this save's boundary once it is durable
-  std::vector<codec_choice> codecs;  ///< one per table in order of name; empty: each table's own choice
+  cursor since = cursor::base;        ///< for row_selection::dirty; must be one of the strategy's cursors
+  std::vector<std::uint32_t> keep{};  ///< indices into history::segments of those that stay, ascending
+  cursor_set moves = ~cursor_set{};   ///< the cursors that restart at this save's boundary once it is durable
+  std::vector<codec_choice> codecs{};  ///< one per table in order of name; empty: each table's own choice
 };
 
 }  // namespace checkrow::inline v0

@@ -1,0 +1,118 @@
+// The blobs of a sink as checkpoints: reading manifests, finding them in order, collecting what none needs.
+#pragma once
+
+#include <algorithm>
+#include <checkrow/concepts.hpp>
+#include <checkrow/format/manifest_json.hpp>
+#include <map>
+#include <set>
+
+namespace checkrow::inline v0::detail {
+
+struct named_blob {
+  blob stored;
+  format::blob_name name;
+};
+
+/// The blobs of this format, manifests of the greatest sequence first; other files are not listed.
+template <class Sink>
+[[nodiscard]] result<std::vector<named_blob>> list_blobs(Sink& sink) {
+  auto listed = sink.list();
+  if (!listed) return std::move(listed).error();
+  std::vector<named_blob> out;
+  for (blob& one : *listed) {
+    named_blob named{std::move(one), {}};
+    if (format::parse_blob_name(named.stored.name, named.name)) out.push_back(std::move(named));
+  }
+  std::sort(out.begin(), out.end(), [](const named_blob& a, const named_blob& b) {
+    if (a.name.is_manifest != b.name.is_manifest) return a.name.is_manifest;
+    return std::tie(a.name.sequence, a.stored.name) > std::tie(b.name.sequence, b.stored.name);
+  });
+  return out;
+}
+
+/// A manifest is a few hundred bytes a segment; anything beyond this is none.
+inline constexpr std::uint64_t manifest_bytes_limit = std::uint64_t{1} << 30;
+
+template <class Sink>
+[[nodiscard]] result<format::manifest> load_manifest(Sink& sink, const std::string& name) {
+  auto reader = sink.open(name);
+  if (!reader) return std::move(reader).error();
+  if (reader->bytes() > manifest_bytes_limit)
+    return error{error_kind::corrupt, "the manifest is too large to be one", name,
+                 "restore falls back to the checkpoint before it"};
+  std::string text(reader->bytes(), '\0');
+  if (status read = reader->read(0, std::as_writable_bytes(std::span(text))); !read)
+    return std::move(read).error();
+  auto manifest = format::read_manifest(text, name);
+  format::blob_name named;
+  if (manifest && (!format::parse_blob_name(name, named) || named.sequence != manifest->sequence ||
+                   named.attempt != format::hex(manifest->attempt)))
+    return error{error_kind::corrupt, "the manifest belongs to another checkpoint", name,
+                 "restore falls back to the checkpoint before it"};
+  return manifest;
+}
+
+/// Are all segments that the manifest lists there, with the sizes it says?
+[[nodiscard]] inline status check_segments_listed(const format::manifest& manifest,
+                                                  const std::vector<named_blob>& blobs) {
+  std::map<std::string_view, std::uint64_t> sizes;
+  for (const named_blob& one : blobs) sizes.emplace(one.stored.name, one.stored.bytes);
+  for (const format::segment_entry& segment : manifest.segments) {
+    const auto found = sizes.find(segment.name);
+    if (found == sizes.end())
+      return error{error_kind::not_found, "a segment of the checkpoint is missing", segment.name,
+                   "restore falls back to the checkpoint before it"};
+    if (found->second != segment.bytes)
+      return error{error_kind::corrupt,
+                   "a segment of the checkpoint has " + std::to_string(found->second) + " bytes instead of " +
+                       std::to_string(segment.bytes),
+                   segment.name, "restore falls back to the checkpoint before it"};
+  }
+  return {};
+}
+
+struct collected {
+  std::uint64_t blobs = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// Removes the checkpoints older than the newest `keep` readable ones, and the segments of `part` that no
+/// manifest lists any more. A damaged manifest and its own segments are left alone: somebody may mend them.
+/// One that this version cannot read could list anything, so then nothing is collected.
+template <class Sink>
+[[nodiscard]] result<collected> collect_garbage(Sink& sink, std::uint64_t keep, std::uint32_t part) {
+  auto blobs = list_blobs(sink);
+  if (!blobs) return std::move(blobs).error();
+  std::set<std::string> needed;            // segments, by name
+  std::set<std::string> damaged;           // attempts
+  std::vector<const named_blob*> garbage;  // manifests first
+  std::uint64_t kept = 0;
+  for (const named_blob& one : *blobs) {
+    if (!one.name.is_manifest) {
+      const bool stays =
+          needed.contains(one.stored.name) || damaged.contains(one.name.attempt) || one.name.part != part;
+      if (!stays) garbage.push_back(&one);
+      continue;
+    }
+    auto manifest = load_manifest(sink, one.stored.name);
+    if (!manifest && manifest.error().kind == error_kind::corrupt)
+      damaged.insert(one.name.attempt);
+    else if (!manifest)
+      return std::move(manifest).error();
+    else if (kept++ >= keep)
+      garbage.push_back(&one);
+    else
+      for (const format::segment_entry& segment : manifest->segments) needed.insert(segment.name);
+  }
+  collected out;
+  for (const named_blob* one : garbage) {
+    status removed = sink.remove(one->stored.name);
+    if (!removed && removed.error().kind != error_kind::not_found) return std::move(removed).error();
+    ++out.blobs;
+    out.bytes += one->stored.bytes;
+  }
+  return out;
+}
+
+}  // namespace checkrow::inline v0::detail

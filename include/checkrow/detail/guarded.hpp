@@ -1,0 +1,42 @@
+// Calls into the user's code, whose exceptions become errors.
+#pragma once
+
+#include <checkrow/error.hpp>
+#include <type_traits>
+
+namespace checkrow::inline v0::detail {
+
+/// Runs `call` and returns its status; what it throws becomes a misuse error that says whose code threw.
+template <class Call>
+[[nodiscard]] status guarded(const char* whose, const std::string& where, Call&& call) {
+#if CHECKROW_EXCEPTIONS
+  try {
+    return call();
+  } catch (const failure& known) {
+    return known.error();
+  } catch (const std::exception& thrown) {
+    return error{error_kind::misuse, std::string(whose) + " threw: " + thrown.what(), where,
+                 "mend that code"};
+  } catch (...) {
+    return error{error_kind::misuse, std::string(whose) + " threw something", where, "mend that code"};
+  }
+#else
+  (void)whose, (void)where;
+  return call();
+#endif
+}
+
+/// Runs `call` and drops what it throws.
+template <class Call>
+void swallowed(Call&& call) noexcept {
+#if CHECKROW_EXCEPTIONS
+  try {
+    call();
+  } catch (...) {  // an observer's own fault must not harm the save that it watches
+  }
+#else
+  call();
+#endif
+}
+
+}  // namespace checkrow::inline v0::detail

@@ -1,0 +1,159 @@
+// Writes and reads a quantized column section, for every codec that stores rows as section_layout.hpp says.
+#pragma once
+
+#include <checkrow/detail/row_arithmetic.hpp>
+#include <checkrow/detail/section_layout.hpp>
+#include <checkrow/element.hpp>
+#include <checkrow/format/bytes.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace checkrow::inline v0::detail {
+
+/// The columns that quantizing codecs take: float32, at least two elements. (One element would need more
+/// bytes for its parameters than it has.)
+[[nodiscard]] constexpr bool quantizable(const column_shape& shape) noexcept {
+  return shape.element == element_type::float32 && shape.element_bytes == 4 && shape.width >= 2;
+}
+
+/// The codes of one row, narrow or wide, packed into its slot.
+template <int Bits>
+void write_codes(const float_row& row, const row_plan& plan, std::byte* slot) noexcept {
+  const bool wide = plan.kind == row_class::wide;
+  const block_grid grid = wide ? block_grid{} : block_grid_of(plan.narrow, Bits);
+  for (std::size_t first = 0; first < row.width; first += block_elements) {
+    const float_row block{row.bytes + 4 * first, std::min(block_elements, row.width - first)};
+    std::uint8_t codes[block_elements];
+    if (wide)
+      encode_wide_block(block, plan.wide, codes);
+    else
+      encode_block(block, grid, codes);
+    pack_codes<Bits>(codes, block.width, slot);
+    slot += block_elements / 8 * Bits;
+  }
+}
+
+/// Parameters and codes of one row.
+template <int Bits>
+void write_row(const float_row& row, const row_plan& plan, row_grid grid, std::byte* parameters,
+               std::byte* slot) noexcept {
+  stored_parameters stored{0, static_cast<std::int16_t>(plan.kind)};
+  if (plan.kind == row_class::narrow) {
+    stored.scale = static_cast<std::uint16_t>(plan.narrow.scale);
+    stored.offset = static_cast<std::int16_t>(grid == row_grid::symmetric ? 0 : plan.narrow.offset);
+  }
+  format::store(parameters, stored);
+  if (plan.kind == row_class::narrow || plan.kind == row_class::wide)
+    write_codes<Bits>(row, plan, slot);
+  else
+    std::memset(slot, 0, packed_bytes(row.width, Bits));
+}
+
+/// Fills in the directory, which holds the row numbers so far, and appends the exceptions. Returns the bytes
+/// of exception data.
+inline std::uint64_t write_exceptions(const section_layout& at, row_view rows, std::size_t count, int bits,
+                                      std::byte* section) noexcept {
+  std::byte* const data = section + at.directory + count * directory_entry_bytes;
+  std::uint64_t offset = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::byte* entry = section + at.directory + i * directory_entry_bytes;
+    const std::size_t row = format::load<std::uint32_t>(entry);
+    format::store(entry + 4, static_cast<std::uint32_t>(offset));
+    if (load_parameters(section, row).kind() == row_class::wide) {
+      const row_plan plan = plan_asymmetric({rows.row(row), at.width}, bits);
+      format::store(data + offset, parameters_of(plan.wide));
+      offset += wide_bytes;
+    } else {
+      std::memcpy(data + offset, rows.row(row), at.raw_bytes());
+      offset += at.raw_bytes();
+    }
+  }
+  return offset;
+}
+
+/// Writes a section of n rows, n < 2^32, and returns its bytes. plan_row(float_row) -> row_plan; where it
+/// says wide, the grid must be that of plan_asymmetric(). The rows must not change meanwhile.
+template <int Bits, class PlanRow>
+[[nodiscard]] std::size_t encode_section(const column_shape& shape, row_view rows, std::size_t n,
+                                         row_grid grid, std::byte* out, PlanRow plan_row) noexcept {
+  const default_float_environment environment;
+  const section_layout at(shape, n, Bits);
+  std::memset(out, 0, section_layout::parameters);
+  std::uint32_t exceptions = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const float_row row{rows.row(i), at.width};
+    const row_plan plan = plan_row(row);
+    write_row<Bits>(row, plan, grid, out + section_layout::parameters + i * parameter_bytes,
+                    out + at.codes + i * at.stride);
+    if (plan.kind == row_class::wide || plan.kind == row_class::raw) {
+      format::store(out + at.directory + exceptions * directory_entry_bytes, static_cast<std::uint32_t>(i));
+      ++exceptions;
+    }
+  }
+  const std::size_t parameters_end = section_layout::parameters + n * parameter_bytes;
+  std::memset(out + parameters_end, 0, at.codes - parameters_end);
+  const std::size_t codes_end = at.codes + n * at.stride;
+  std::memset(out + codes_end, 0, at.directory - codes_end);
+  const std::uint64_t data_bytes = write_exceptions(at, rows, exceptions, Bits, out);
+  format::store(out, exceptions);
+  format::store(out + 4, std::uint32_t{0x1010});
+  format::store(out + 8, data_bytes);
+  return at.directory + exceptions * directory_entry_bytes + data_bytes;
+}
+
+/// The elements of one row, narrow or wide, from its slot. `exception` is where a wide row's parameters lie.
+template <int Bits>
+void read_codes(const section_layout& at, stored_parameters stored, row_grid grid, const std::byte* slot,
+                const std::byte* exception, std::byte* to) noexcept {
+  const bool wide = stored.kind() == row_class::wide;
+  const auto wide_step = wide ? format::load<wide_parameters>(exception) : wide_parameters{};
+  const bool symmetric = grid == row_grid::symmetric;
+  const block_grid narrow = wide ? block_grid{}
+                                 : stored_grid(stored.scale, symmetric ? -top_code(Bits) : stored.offset,
+                                               symmetric ? 2 : offset_granularity(Bits), Bits);
+  for (std::size_t first = 0; first < at.width; first += block_elements) {
+    const std::size_t count = std::min(block_elements, at.width - first);
+    std::uint8_t codes[block_elements];
+    unpack_codes<Bits>(slot, count, codes);
+    if (wide)
+      decode_wide_block(codes, count, wide_step.step, wide_step.low, to + 4 * first);
+    else
+      decode_block(codes, count, narrow, to + 4 * first);
+    slot += block_elements / 8 * Bits;
+  }
+}
+
+/// Reads exactly n rows from untrusted bytes. False, and nothing written, unless they are a whole section.
+template <int Bits>
+[[nodiscard]] bool decode_section(const column_shape& shape, std::span<const std::byte> bytes, std::size_t n,
+                                  row_grid grid, row_span rows) noexcept {
+  const default_float_environment environment;
+  const section_layout at(shape, n, Bits);
+  if (!section_is_valid(bytes, at, grid, Bits)) return false;
+  const std::byte* section = bytes.data();
+  const std::byte* exception =
+      section + at.directory + directory_entry_bytes * format::load<std::uint32_t>(section);
+  for (std::size_t i = 0; i < n; ++i) {
+    const stored_parameters stored = load_parameters(section, i);
+    std::byte* to = rows.row(i);
+    switch (stored.kind()) {
+      case row_class::zero:
+        std::memset(to, 0, at.raw_bytes());
+        break;
+      case row_class::raw:
+        std::memcpy(to, exception, at.raw_bytes());
+        exception += at.raw_bytes();
+        break;
+      case row_class::wide:
+      case row_class::narrow:
+        read_codes<Bits>(at, stored, grid, section + at.codes + i * at.stride, exception, to);
+        if (stored.kind() == row_class::wide) exception += wide_bytes;
+        break;
+    }
+  }
+  return true;
+}
+
+}  // namespace checkrow::inline v0::detail

@@ -1,0 +1,158 @@
+// The inner loops over the elements of a row, in blocks of up to 64, for grids y = (offset + q * G) * step /
+// G.
+#pragma once
+
+#include <checkrow/detail/canonical.hpp>
+#include <cstddef>
+#include <cstdint>
+
+// Where the compiler may not assume FMA, the loops exist twice and the CPU chooses: the library's fmaf() is
+// exact as well, but twenty times slower.
+#if defined(__x86_64__) && !defined(__FMA__)
+#define CHECKROW_FMA_AT_RUN_TIME 1
+#else
+#define CHECKROW_FMA_AT_RUN_TIME 0
+#endif
+
+namespace checkrow::inline v0::detail {
+
+inline constexpr std::size_t block_elements = 64;
+
+CHECKROW_CANONICAL_BEGIN
+
+/// A grid in the form that the loops want. q = clamp(rint(fma(x, inverse, shift)), 0, top);
+/// y = (offset + q * granularity) * unit, an exact product.
+struct block_grid {
+  float inverse;    ///< RN(1 / step)
+  float shift;      ///< -offset / granularity, exact
+  float top;        ///< 2^bits - 1
+  float unit;       ///< step / granularity, exact
+  int offset;       ///< |offset + q * granularity| <= 2^14
+  int granularity;  ///< a power of two
+};
+
+/// A trial of the greedy search: a grid from `low` up.
+struct block_trial {
+  float low;
+  float step;
+  float inverse;  ///< RN(1 / step), or 0
+  float top;
+  float norm;  ///< RN(1 / (max - min)): residuals are scaled before they are squared, else they underflow
+};
+
+inline constexpr std::size_t loss_partials = 32;
+
+// ------------------------------------------------------------------------------ the loops, each written once
+
+[[gnu::always_inline]] inline float clamp_code(float value, float top) noexcept {
+  value = value > 0.0f ? value : 0.0f;
+  return value < top ? value : top;
+}
+
+[[gnu::always_inline]] inline void encode_block_body(const float_row& row, const block_grid& grid,
+                                                     std::uint8_t* codes) noexcept {
+  const block_grid g = grid;
+  for (std::size_t i = 0; i < row.width; ++i) {
+    codes[i] = round_to_code(clamp_code(__builtin_fmaf(row[i], g.inverse, g.shift), g.top));
+  }
+}
+
+[[gnu::always_inline]] inline bool on_grid_block_body(const float_row& row, const block_grid& grid) noexcept {
+  const block_grid g = grid;
+  int off = 0;
+  for (std::size_t i = 0; i < row.width; ++i) {
+    const float element = row[i];
+    const int q = round_to_code(clamp_code(__builtin_fmaf(element, g.inverse, g.shift), g.top));
+    off |= static_cast<float>(g.offset + q * g.granularity) * g.unit != element ? 1 : 0;
+  }
+  return off == 0;
+}
+
+/// Adds the squared, scaled residual of element d to partial d mod 32: the canonical order.
+[[gnu::always_inline]] inline void loss_block_body(const float_row& row, const block_trial& trial,
+                                                   float* partials) noexcept {
+  const block_trial t = trial;
+  for (std::size_t first = 0; first < row.width; first += loss_partials) {
+    const std::size_t rest = row.width - first;
+    const std::size_t lanes = rest < loss_partials ? rest : loss_partials;
+    for (std::size_t k = 0; k < lanes; ++k) {
+      const float above = row[first + k] - t.low;
+      const float q = round_even(clamp_code(above * t.inverse, t.top));
+      const float residual = __builtin_fmaf(-q, t.step, above) * t.norm;
+      partials[k] = __builtin_fmaf(residual, residual, partials[k]);
+    }
+  }
+}
+
+// ------------------------------------------------------------------------------------ the entries from
+// outside
+
+#if CHECKROW_FMA_AT_RUN_TIME
+[[nodiscard]] inline bool cpu_has_fma() noexcept {
+  return __builtin_cpu_supports("fma") != 0 && __builtin_cpu_supports("avx2") != 0;
+}
+[[gnu::noinline, gnu::target("avx2,fma")]] inline void encode_block_fma(const float_row& row,
+                                                                        const block_grid& g,
+                                                                        std::uint8_t* codes) noexcept {
+  encode_block_body(row, g, codes);
+}
+[[gnu::noinline, gnu::target("avx2,fma")]] inline bool on_grid_block_fma(const float_row& row,
+                                                                         const block_grid& g) noexcept {
+  return on_grid_block_body(row, g);
+}
+[[gnu::noinline, gnu::target("avx2,fma")]] inline void loss_block_fma(const float_row& row,
+                                                                      const block_trial& t,
+                                                                      float* partials) noexcept {
+  loss_block_body(row, t, partials);
+}
+#endif
+
+/// Codes of one block, one a byte.
+[[gnu::noinline]] inline void encode_block(const float_row& row, const block_grid& grid,
+                                           std::uint8_t* codes) noexcept {
+#if CHECKROW_FMA_AT_RUN_TIME
+  if (cpu_has_fma()) return encode_block_fma(row, grid, codes);
+#endif
+  encode_block_body(row, grid, codes);
+}
+
+/// Does every element of the block lie on the grid already? (-0 counts as 0.)
+[[nodiscard, gnu::noinline]] inline bool on_grid_block(const float_row& row,
+                                                       const block_grid& grid) noexcept {
+#if CHECKROW_FMA_AT_RUN_TIME
+  if (cpu_has_fma()) return on_grid_block_fma(row, grid);
+#endif
+  return on_grid_block_body(row, grid);
+}
+
+/// Adds a whole row, of any width, to the 32 partial losses of a trial.
+[[gnu::noinline]] inline void add_losses(const float_row& row, const block_trial& trial,
+                                         float* partials) noexcept {
+#if CHECKROW_FMA_AT_RUN_TIME
+  if (cpu_has_fma()) return loss_block_fma(row, trial, partials);
+#endif
+  loss_block_body(row, trial, partials);
+}
+
+/// Elements of one block from its codes, written at any alignment.
+[[gnu::noinline]] inline void decode_block(const std::uint8_t* codes, std::size_t count,
+                                           const block_grid& grid, std::byte* out) noexcept {
+  const block_grid g = grid;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float element = static_cast<float>(g.offset + codes[i] * g.granularity) * g.unit;
+    __builtin_memcpy(out + 4 * i, &element, 4);
+  }
+}
+
+/// The same for a WIDE row: y = fma(q, step, low).
+[[gnu::noinline]] inline void decode_wide_block(const std::uint8_t* codes, std::size_t count, float step,
+                                                float low, std::byte* out) noexcept {
+  for (std::size_t i = 0; i < count; ++i) {
+    const float element = __builtin_fmaf(static_cast<float>(codes[i]), step, low);
+    __builtin_memcpy(out + 4 * i, &element, 4);
+  }
+}
+
+CHECKROW_CANONICAL_END
+
+}  // namespace checkrow::inline v0::detail

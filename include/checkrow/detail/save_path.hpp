@@ -1,0 +1,312 @@
+// The save path: seal, plan, capture, then behind the trainer encode, write, commit and collect.
+#pragma once
+
+#include <checkrow/codecs/codec_set.hpp>
+#include <checkrow/detail/attempt.hpp>
+#include <checkrow/detail/audit.hpp>
+#include <checkrow/detail/background.hpp>
+#include <checkrow/detail/blobs.hpp>
+#include <checkrow/detail/save_request.hpp>
+#include <checkrow/detail/save_writer.hpp>
+#include <checkrow/observer.hpp>
+#include <checkrow/options.hpp>
+
+namespace checkrow::inline v0::detail {
+
+/// The right to write a part, where the sink knows such a thing.
+template <class Sink>
+struct claim_of {
+  using type = bool;
+};
+template <class Sink>
+requires requires(Sink& sink) { sink.claim(0u); }
+struct claim_of<Sink> {
+  using type = std::remove_cvref_t<decltype(*std::declval<Sink&>().claim(0u))>;
+};
+
+/// Everything that saving needs. All members are used by one thread at a time: the one that saves, or, from
+/// post() until wait_idle(), the background thread.
+template <class Policies>
+class save_path {
+ public:
+  using codec_set_type = typename Policies::codecs;
+  using strategy_type = typename Policies::strategy;
+  using sink_type = typename Policies::sink;
+  using model_type = registered_model<typename Policies::tracker, typename Policies::capture>;
+
+  save_path(codec_set_type codec_policies, strategy_type strategy_policy, sink_type sink_policy,
+            const typename Policies::capture& capture_policy, options chosen, observer watching)
+      : codecs(std::move(codec_policies)),
+        strategy(std::move(strategy_policy)),
+        sink(std::move(sink_policy)),
+        settings(std::move(chosen)),
+        watcher(std::move(watching)),
+        staging_(capture_policy) {}
+
+  /// Saves at the boundary between two batches; see checkpointer::save().
+  [[nodiscard]] ticket save(std::uint64_t step) {
+    const auto asked = steady_clock::now();
+    auto job = std::make_shared<save_request>();
+    last_ticket = job->outcome;
+    job->manifest.step = job->figures.step = step;
+    if (status claimed = claim(); !claimed) return refuse(*job, std::move(claimed));
+    job->manifest.sequence = job->figures.sequence = next_sequence_++;
+    gate.close();
+    job->sealed = steady_clock::now();
+    job->figures.wait_seconds = std::chrono::duration<double>(job->sealed - asked).count();
+    notify({.kind = event_kind::sealed,
+            .sequence = next_sequence_ - 1,
+            .step = step,
+            .seconds = job->figures.wait_seconds});
+    bool staged = false;
+    if (status taken = guarded("the strategy or a state", "at step " + std::to_string(step),
+                               [&] { return take(*job, staged); });
+        !taken) {
+      gate.reopen();
+      return refuse(*job, std::move(taken));
+    }
+    if (!staged) run(*job);
+    gate.reopen();
+    if (staged) background_.post([this, job] { run(*job); });
+    return ticket(job->outcome);
+  }
+
+  void wait_idle() { background_.wait_idle(); }
+
+  /// The codec that a table's weights are written with.
+  [[nodiscard]] codec_choice codec_of(const registered_table& table) const noexcept {
+    return table.codec.value_or(codec_set_type::first());
+  }
+
+  [[nodiscard]] status check_codec(const registered_table& table, codec_choice codec) const {
+    bool accepted = false;
+    const column_shape& shape = table.columns[0].shape;
+    const bool known =
+        codecs.visit(codec, [&](const auto& one) { accepted = shape.width == 1 || one.accepts(shape); });
+    const std::string named =
+        "codec id " + std::to_string(codec.id) + ", " + std::to_string(codec.bits) + " bits";
+    if (!known)
+      return error{error_kind::misuse, "this codec is not in the checkpointer's codec_set",
+                   "table " + table.name + ", " + named, "choose one of the set, or add it to the set"};
+    if (!accepted)
+      return error{error_kind::misuse,
+                   std::string("this codec cannot encode ") + to_string(shape.element) +
+                       " weights of width " + std::to_string(shape.width),
+                   "table " + table.name + ", " + named,
+                   "choose exact for that table, with a codec_set<...>"};
+    return {};
+  }
+
+  void notify(const event& what) noexcept {
+    if (watcher.call) swallowed([&] { watcher.call(what); });
+  }
+
+  codec_set_type codecs;
+  strategy_type strategy;
+  sink_type sink;
+  options settings;
+  observer watcher;
+  model_type model;
+  batch_gate gate;
+  std::shared_ptr<const format::manifest> parent;  ///< what the next delta builds on; null: nothing
+  std::uint64_t restores = 0;
+  std::shared_ptr<ticket_state> last_ticket;
+
+ private:
+  /// Before the first save: the right to write, the next sequence number, and whether the restored checkpoint
+  /// is still whole.
+  [[nodiscard]] status claim() {
+    if (claimed_) return {};
+    return guarded("the sink", sink.where(), [&]() -> status {
+      if constexpr (requires { sink.claim(0u); }) {
+        auto right = sink.claim(settings.part);
+        if (!right) return std::move(right).error();
+        claimed_.emplace(*std::move(right));
+      } else {
+        claimed_.emplace(true);
+      }
+      status looked = look_around();
+      if (!looked) claimed_.reset();
+      return looked;
+    });
+  }
+
+  [[nodiscard]] status look_around() {
+    if constexpr (requires { sink.sweep(0u); })
+      if (status swept = sink.sweep(settings.part); !swept) return swept;
+    auto blobs = list_blobs(sink);
+    if (!blobs) return std::move(blobs).error();
+    for (const named_blob& one : *blobs) next_sequence_ = std::max(next_sequence_, one.name.sequence + 1);
+    if (parent != nullptr && !check_segments_listed(*parent, *blobs)) parent = nullptr;
+    return {};
+  }
+
+  /// At the boundary: the plan, the small exact things, the rows.
+  [[nodiscard]] status take(save_request& job, bool& staged) {
+    std::vector<table_counts> counts;
+    for (const auto& table : model.tables) {
+      if (settings.audit_rows != 0)
+        if (status untouched = check_untouched(*table); !untouched) return untouched;
+      counts.push_back({table->rows, table->tracked.dirty()});
+    }
+    const history past = history_of(parent.get());
+    job.plan = strategy.plan(past, {.tables = counts, .step = job.figures.step});
+    if (status sound = check_plan(job.plan, past); !sound) return sound;
+    job.figures.full = job.manifest.full = job.plan.rows == row_selection::all;
+    take_small(model, job);
+
+    std::vector<row_source> sources = staging_.capture(model.tables, job.plan, staged);
+    std::uint64_t rows = 0, bytes = 0;
+    for (std::size_t t = 0; t < sources.size(); ++t) {
+      const auto& table = *model.tables[t];
+      const codec_choice codec = job.plan.codecs.empty() ? codec_of(table) : job.plan.codecs[t];
+      rows += sources[t].rows;
+      for (const registered_column& column : table.columns)
+        bytes += sources[t].rows * column.shape.row_bytes();
+      job.tables.push_back({&table, codec, std::move(sources[t])});
+      job.manifest.tables.push_back(schema_of(table, codec));
+      if (settings.audit_rows != 0) sample_rows(*model.tables[t], settings.audit_rows);
+    }
+    job.figures.total_rows = model.rows();
+    job.figures.full_bytes = bytes_in_memory(model);
+    const auto id = [&](event_kind kind) {
+      return event{
+          .kind = kind, .sequence = job.figures.sequence, .step = job.figures.step, .full = job.figures.full};
+    };
+    event planned = id(event_kind::planned), captured = id(event_kind::captured);
+    planned.rows = captured.rows = rows;
+    captured.bytes = staged ? bytes : 0;
+    captured.seconds = job.figures.stall_seconds = seconds_since(job.sealed);
+    notify(planned);
+    notify(captured);
+    return {};
+  }
+
+  [[nodiscard]] status check_plan(const save_plan& plan, const history& past) const {
+    const auto wrong = [&](const char* what) {
+      return error{error_kind::misuse, what, "strategy " + std::string(strategy_type::name),
+                   "mend the strategy's plan()"};
+    };
+    for (std::size_t i = 0; i < plan.keep.size(); ++i)
+      if (plan.keep[i] >= past.segments.size() || (i > 0 && plan.keep[i] <= plan.keep[i - 1]))
+        return wrong("the plan keeps segments that do not exist, or not in ascending order");
+    if (plan.rows == row_selection::dirty && (strategy_type::cursors & cursors(plan.since)) == 0)
+      return wrong("the plan names a cursor that the strategy has not declared");
+    if (plan.codecs.empty()) return {};
+    if (plan.codecs.size() != model.tables.size()) return wrong("the plan has not one codec for each table");
+    for (std::size_t t = 0; t < model.tables.size(); ++t)
+      if (status fits = check_codec(*model.tables[t], plan.codecs[t]); !fits) return fits;
+    return {};
+  }
+
+  /// The save could not begin: nothing was sealed.
+  [[nodiscard]] ticket refuse(save_request& job, status why) {
+    notify({.kind = event_kind::failed,
+            .sequence = job.figures.sequence,
+            .step = job.figures.step,
+            .why = &why.error()});
+    job.outcome->finish(std::move(why), job.figures);
+    return ticket(job.outcome);
+  }
+
+  /// Encodes, writes and commits. On failure every blob of the attempt is removed and the rows stay dirty,
+  /// since no cursor moves.
+  void run(save_request& job) {
+    status done = guarded("the sink or a codec", sink.where(), [&] { return write_and_commit(job); });
+    job.figures.total_seconds = seconds_since(job.sealed);
+    event last{.kind = done ? event_kind::committed : event_kind::failed,
+               .sequence = job.figures.sequence,
+               .step = job.figures.step,
+               .full = job.figures.full,
+               .rows = job.figures.rows,
+               .bytes = job.figures.bytes,
+               .seconds = job.figures.total_seconds};
+    if (done) {
+      for (auto& table : model.tables) table->tracked.commit(job.plan.moves);
+      parent = std::make_shared<const format::manifest>(std::move(job.manifest));
+      notify(last);
+      collect(last);
+    } else {
+      last.why = &done.error();
+      notify(last);
+    }
+    job.tables.clear();
+    job.outcome->finish(std::move(done), job.figures);
+  }
+
+  [[nodiscard]] status write_and_commit(save_request& job) {
+    format::manifest& manifest = job.manifest;
+    manifest.attempt = new_attempt();
+    const std::string attempt = format::hex(manifest.attempt),
+                      name = format::segment_name(manifest.sequence, attempt, settings.part);
+    save_writer<sink_type, codec_set_type> writer(sink, codecs, manifest.attempt, settings.part, job.figures);
+    auto segment = writer.write(name, job.tables, job.small);
+    if (!segment) return std::move(segment).error();
+    event told{.kind = event_kind::encoded,
+               .sequence = manifest.sequence,
+               .step = manifest.step,
+               .full = manifest.full,
+               .rows = job.figures.rows,
+               .bytes = segment->bytes,
+               .seconds = job.figures.encode_seconds};
+    notify(told);
+    told.kind = event_kind::written;
+    told.seconds = job.figures.write_seconds;
+    notify(told);
+    segment->sequence = manifest.sequence;
+    segment->full = manifest.full;
+    complete(job, parent.get(), *std::move(segment));
+    manifest.strategy = strategy_type::name;
+    manifest.codecs = codecs_of(codecs);
+    manifest.restores = restores;
+    manifest.user = settings.metadata;
+    status committed = commit(manifest, attempt, job.figures);
+    if (!committed) (void)sink.remove(name);
+    return committed;
+  }
+
+  /// The manifest's appearance makes the checkpoint. What it builds on has to be there still.
+  [[nodiscard]] status commit(const format::manifest& manifest, const std::string& attempt,
+                              save_figures& figures) {
+    auto blobs = list_blobs(sink);
+    if (!blobs) return std::move(blobs).error();
+    if (status whole = check_segments_listed(manifest, *blobs); !whole) {
+      parent = nullptr;
+      error gone = std::move(whole).error();
+      gone.next = "the next save writes every row";
+      return gone;
+    }
+    const std::string text = format::write_manifest(manifest);
+    const auto start = steady_clock::now();
+    auto created = sink.create(format::manifest_name(manifest.sequence, attempt));
+    if (!created) return std::move(created).error();
+    status written = created->append(std::as_bytes(std::span(text)));
+    if (written) written = created->commit();
+    if (!written) created->abandon();
+    figures.write_seconds += seconds_since(start);
+    figures.bytes += text.size();
+    return written;
+  }
+
+  void collect(event told) {
+    told.kind = event_kind::collected;
+    collected gone;
+    const status done = guarded("the sink", sink.where(), [&]() -> status {
+      auto removed = collect_garbage(sink, std::max<std::uint64_t>(settings.keep.last, 1), settings.part);
+      if (!removed) return std::move(removed).error();
+      gone = *removed;
+      return {};
+    });
+    told.rows = gone.blobs;
+    told.bytes = gone.bytes;
+    if (!done) told.why = &done.error();
+    notify(told);
+  }
+
+  typename Policies::capture::staging staging_;
+  std::optional<typename claim_of<sink_type>::type> claimed_;
+  std::uint64_t next_sequence_ = 1;
+  background background_;  // last: it finishes its job before anything else goes
+};
+
+}  // namespace checkrow::inline v0::detail

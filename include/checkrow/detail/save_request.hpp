@@ -1,0 +1,82 @@
+// One save on its way: what was taken at the boundary, and the manifest that grows out of it.
+#pragma once
+
+#include <checkrow/detail/save_writer.hpp>
+#include <ctime>
+
+namespace checkrow::inline v0::detail {
+
+struct save_request {
+  format::manifest manifest;
+  save_plan plan;
+  std::vector<table_job> tables;
+  std::vector<small_copy> small;
+  save_figures figures;
+  steady_clock::time_point sealed;
+  std::shared_ptr<ticket_state> outcome = std::make_shared<ticket_state>();
+};
+
+/// The committed past as a strategy sees it; empty without a manifest to build on.
+[[nodiscard]] inline history history_of(const format::manifest* newest) {
+  history past;
+  if (newest == nullptr) return past;
+  for (const format::segment_entry& s : newest->segments)
+    past.segments.push_back({s.sequence, s.rows, s.bytes, s.full});
+  past.deltas = newest->deltas;
+  past.share_sum = newest->share_sum;
+  past.last_share = newest->last_share;
+  return past;
+}
+
+/// Copies dense parameters and states, exactly.
+template <class Model>
+void take_small(Model& model, save_request& job) {
+  for (std::uint32_t i = 0; i < model.dense.size(); ++i) {
+    const registered_dense& dense = model.dense[i];
+    job.small.push_back({format::chunk_kind::dense,
+                         i,
+                         {dense.element, dense.element_bytes, 1},
+                         dense.count,
+                         {dense.data, dense.data + dense.bytes()}});
+    job.manifest.dense.push_back(schema_of(dense));
+  }
+  for (std::uint32_t i = 0; i < model.states.size(); ++i) {
+    std::vector<std::byte> bytes = model.states[i].save();
+    const std::uint64_t count = bytes.size();
+    job.small.push_back({format::chunk_kind::state, i, {element_type::uint8, 1, 1}, count, std::move(bytes)});
+    job.manifest.states.push_back({model.states[i].name, count});
+  }
+}
+
+template <class Codecs>
+[[nodiscard]] std::vector<format::codec_schema> codecs_of(const Codecs& codecs) {
+  std::vector<format::codec_schema> out;
+  codecs.for_each([&](const auto& codec) {
+    out.push_back({codec_choice(codec), std::string(codec.name), codec.version});
+  });
+  return out;
+}
+
+/// What the manifest says of parts, segments and history once the segment is written.
+inline void complete(save_request& job, const format::manifest* parent, format::segment_entry written) {
+  format::manifest& manifest = job.manifest;
+  const std::uint32_t part = written.part;
+  manifest.parent = manifest.full || parent == nullptr ? 0 : parent->sequence;
+  manifest.created = std::uint64_t(std::time(nullptr));
+  format::part_schema mine{part, {}};
+  for (std::uint32_t t = 0; t < manifest.tables.size(); ++t)
+    mine.tables.push_back(
+        {t, 0, 1, manifest.tables[t].rows, 0, std::uint32_t(manifest.tables[t].columns.size())});
+  manifest.parts.push_back(std::move(mine));
+  if (parent != nullptr)
+    for (const std::uint32_t i : job.plan.keep) manifest.segments.push_back(parent->segments[i]);
+  manifest.segments.push_back(std::move(written));
+  if (manifest.full) return;
+  const double share =
+      job.figures.total_rows == 0 ? 0 : double(job.figures.rows) / double(job.figures.total_rows);
+  manifest.deltas = (parent == nullptr ? 0 : parent->deltas) + 1;
+  manifest.share_sum = (parent == nullptr ? 0 : parent->share_sum) + share;
+  manifest.last_share = share;
+}
+
+}  // namespace checkrow::inline v0::detail

@@ -1,0 +1,101 @@
+// Reads a segment and trusts nothing in it: sizes, hashes, attempt and position of everything are checked.
+#pragma once
+
+#include <checkrow/detail/blobs.hpp>
+#include <checkrow/detail/chunk_encoder.hpp>
+#include <checkrow/format/segment.hpp>
+
+namespace checkrow::inline v0::detail {
+
+/// A chunk that passed every check, in the reader's buffer until the next one is read.
+struct checked_chunk {
+  format::chunk_header header;
+  std::span<const std::byte> payload;
+  std::vector<std::uint64_t> ids;  ///< empty for a range, which is first to last
+
+  [[nodiscard]] std::span<const std::byte> section(std::size_t column) const noexcept {
+    return payload.subspan(header.columns[column].offset, header.columns[column].bytes);
+  }
+};
+
+template <class Sink>
+class segment_reader {
+ public:
+  segment_reader(typename Sink::reader reader, const format::segment_entry& entry)
+      : reader_(std::move(reader)), entry_(&entry) {}
+
+  /// Opens a segment and checks size, header, trailer and footer against the manifest's entry.
+  [[nodiscard]] static result<segment_reader> open(Sink& sink, const format::segment_entry& entry) {
+    auto opened = sink.open(entry.name);
+    if (!opened) return std::move(opened).error();
+    segment_reader out(*std::move(opened), entry);
+    if (status sound = out.read_frame(); !sound) return std::move(sound).error();
+    return out;
+  }
+
+  [[nodiscard]] const format::segment_entry& entry() const noexcept { return *entry_; }
+  [[nodiscard]] const std::vector<format::footer_entry>& chunks() const noexcept { return chunks_; }
+
+  /// Reads one chunk and checks everything but the contents of its column sections.
+  [[nodiscard]] status read(const format::footer_entry& at, checked_chunk& out) {
+    buffer_.reserve(at.bytes);
+    const std::span<std::byte> whole(buffer_.data(), at.bytes), head = whole.first(at.head_bytes);
+    if (status read = reader_.read(at.offset, whole); !read) return read;
+    if (format::hash_head(head) != at.head_hash ||
+        format::load<std::uint64_t>(head.data() + format::chunk_at::head_hash) != at.head_hash)
+      return corrupt(at, "the checksum of a chunk's head does not match");
+    if (const char* wrong = format::read_head(head, out.header)) return corrupt(at, wrong);
+    out.payload = whole.subspan(at.head_bytes);
+    if (out.header.payload_bytes != out.payload.size())
+      return corrupt(at, "a chunk's payload does not fill it");
+    if (out.header.payload_hash != at.payload_hash || format::hash(out.payload) != at.payload_hash)
+      return corrupt(at, "the checksum of a chunk's payload does not match");
+    if (out.header.attempt != entry_->attempt || out.header.position != at.offset)
+      return corrupt(at, "a chunk belongs to another segment or place");
+    if (out.header.kind != at.kind || out.header.table != at.table || out.header.first != at.first ||
+        out.header.last != at.last || out.header.rows != at.rows ||
+        out.header.ids != format::id_space::ordinal)
+      return corrupt(at, "a chunk is not the one that the footer lists");
+    if (!format::read_index(out.header.index, format::index_of(head, out.header), at.first, at.last, at.rows,
+                            out.ids))
+      return corrupt(at, "a chunk's row ids are not what was written");
+    return {};
+  }
+
+  [[nodiscard]] error corrupt(const format::footer_entry& at, const char* what) const {
+    return {error_kind::corrupt, what, entry_->name + ", chunk at " + std::to_string(at.offset),
+            "restore falls back to the checkpoint before it"};
+  }
+
+ private:
+  [[nodiscard]] status read_frame() {
+    const auto wrong = [&](const char* what) {
+      return error{error_kind::corrupt, what, entry_->name, "restore falls back to the checkpoint before it"};
+    };
+    if (reader_.bytes() != entry_->bytes) return wrong("the segment has not the size that the manifest says");
+    const auto expected = format::segment_header(entry_->attempt, entry_->part);
+    std::array<std::byte, format::segment_header_bytes> header{};
+    std::array<std::byte, format::trailer_bytes> trailer{};
+    if (entry_->bytes < header.size() + trailer.size()) return wrong("the segment is too short to be one");
+    if (status read = reader_.read(0, header); !read) return read;
+    if (status read = reader_.read(entry_->bytes - trailer.size(), trailer); !read) return read;
+    if (header != expected) return wrong("the segment's header is not what was written");
+    const auto place = format::read_trailer(trailer, entry_->bytes);
+    if (!place || place->hash != entry_->footer_hash)
+      return wrong("the segment's trailer is not what was written");
+    std::vector<std::byte> footer(place->bytes);
+    if (status read = reader_.read(place->offset, footer); !read) return read;
+    if (format::hash(footer) != entry_->footer_hash)
+      return wrong("the checksum of the segment's footer does not match");
+    if (const char* what = format::read_footer(footer, entry_->attempt, place->offset, chunks_))
+      return wrong(what);
+    return {};
+  }
+
+  typename Sink::reader reader_;
+  const format::segment_entry* entry_;
+  std::vector<format::footer_entry> chunks_;
+  raw_buffer buffer_;
+};
+
+}  // namespace checkrow::inline v0::detail

@@ -1,0 +1,82 @@
+// When a save is due.
+#pragma once
+
+#include <atomic>
+#include <checkrow/concepts.hpp>
+#include <chrono>
+#include <limits>
+
+namespace checkrow::inline v0 {
+
+/// Due once so many batches, samples or seconds have gone by since the last time; with several given,
+/// whichever comes first. Zero means: not by this measure. Batches and samples count in whole multiples, so
+/// that a resumed run saves at the same steps as one that was never killed.
+struct every {
+  std::uint64_t batches = 0;
+  std::uint64_t samples = 0;
+  double seconds = 0;
+
+  class timer;
+};
+
+/// Thread-safe; due() is true for exactly one of the callers that reach a multiple.
+class every::timer {
+ public:
+  explicit timer(const every& policy) noexcept : every_(policy), next_step_(policy.batches) {
+    restart_clock();
+  }
+
+  [[nodiscard]] bool due(std::uint64_t step, std::uint64_t samples) noexcept {
+    bool is_due = every_.batches != 0 && passes(next_step_, step, every_.batches);
+    if (every_.samples != 0) {
+      std::uint64_t unset = 0;  // counted from the first call, wherever a restored run's count stands then
+      next_sample_.compare_exchange_strong(unset, after(samples == 0 ? 0 : samples - 1, every_.samples));
+      is_due |= passes(next_sample_, samples, every_.samples);
+    }
+    if (every_.seconds > 0) {
+      std::int64_t next = next_time_.load();
+      is_due |= now() >= next && next_time_.compare_exchange_strong(next, now() + interval());
+    }
+    if (is_due && every_.seconds > 0) restart_clock();
+    return is_due;
+  }
+
+  /// A restored run goes on at this step.
+  void restart(std::uint64_t step) noexcept {
+    if (every_.batches != 0) next_step_.store(after(step, every_.batches));
+    next_sample_.store(0);
+    restart_clock();
+  }
+
+ private:
+  [[nodiscard]] static std::uint64_t after(std::uint64_t at, std::uint64_t each) noexcept {
+    return (at / each + 1) * each;
+  }
+  /// True for the one caller that moves `next` past `at`.
+  [[nodiscard]] static bool passes(std::atomic<std::uint64_t>& next, std::uint64_t at,
+                                   std::uint64_t each) noexcept {
+    std::uint64_t seen = next.load();
+    return at >= seen && next.compare_exchange_strong(seen, after(at, each));
+  }
+  [[nodiscard]] static std::int64_t now() noexcept {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
+  [[nodiscard]] std::int64_t interval() const noexcept {
+    const double nanoseconds = every_.seconds * 1e9;
+    return nanoseconds < 4e18 ? std::int64_t(nanoseconds) : std::int64_t{4'000'000'000'000'000'000};
+  }
+  void restart_clock() noexcept {
+    if (every_.seconds > 0) next_time_.store(now() + interval());
+  }
+
+  every every_;
+  std::atomic<std::uint64_t> next_step_;
+  std::atomic<std::uint64_t> next_sample_{0};
+  std::atomic<std::int64_t> next_time_{std::numeric_limits<std::int64_t>::max()};
+};
+
+static_assert(due_policy<every>);
+
+}  // namespace checkrow::inline v0

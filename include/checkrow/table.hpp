@@ -1,0 +1,179 @@
+// Tables: columns, views of them, and the handle through which a trainer touches rows.
+#pragma once
+
+#include <array>
+#include <cassert>
+#include <checkrow/batch.hpp>
+#include <checkrow/concepts.hpp>
+#include <optional>
+#include <ranges>
+
+namespace checkrow::inline v0 {
+
+/// A column that is not contiguous: `rows` rows, the first at `data`, each `stride` bytes after the one
+/// before. Interleaved records and padded rows are described so. The stride must hold a row and keep its
+/// alignment.
+template <element T>
+struct strided {
+  T* data = nullptr;
+  std::size_t stride = 0;  ///< bytes
+  std::uint64_t rows = 0;
+};
+
+/// A contiguous range of elements: std::vector, std::span, std::array, Eigen's maps, ...
+template <class R>
+concept element_range = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+    element<std::remove_cv_t<std::ranges::range_value_t<R>>>;
+
+/// A view of one column's memory. It must stay where it is until the checkpointer is gone.
+class column {
+ public:
+  /// A contiguous range; its width is its size divided by the table's rows, or as given (a table of no rows
+  /// has no size to divide: its columns have width 1 unless they say otherwise).
+  template <element_range Range>
+  column(std::string column_name, Range& elements, std::uint32_t width = 0)
+      : name(std::move(column_name)),
+        data(reinterpret_cast<std::byte*>(std::ranges::data(elements))),
+        elements(std::ranges::size(elements)),
+        shape{shape_of<std::ranges::range_value_t<Range>>(width)} {}
+
+  template <element T>
+  column(std::string column_name, strided<T> rows_of, std::uint32_t width = 1)
+      : name(std::move(column_name)),
+        data(reinterpret_cast<std::byte*>(rows_of.data)),
+        elements(rows_of.rows * width),
+        stride(rows_of.stride),
+        shape{shape_of<T>(width)} {}
+
+  std::string name;
+  std::byte* data = nullptr;
+  std::uint64_t elements = 0;  ///< in all rows
+  std::size_t stride = 0;      ///< bytes; 0: rows follow each other
+  column_shape shape;          ///< width 0: not known yet
+
+ private:
+  template <class T>
+  [[nodiscard]] static constexpr column_shape shape_of(std::uint32_t width) noexcept {
+    return {element_traits<T>::type, std::uint8_t{sizeof(T)}, width};
+  }
+};
+
+struct table_options {
+  std::vector<column> columns{};        ///< optimizer columns, beside the weights
+  std::optional<codec_choice> codec{};  ///< of the weights: one of the codec_set; its first where absent
+};
+
+namespace detail {
+
+/// What the checkpointer knows of a column once the table's rows are known.
+struct registered_column {
+  std::string name;
+  column_shape shape;
+  std::byte* data = nullptr;
+  std::size_t stride = 0;
+};
+
+struct registered_table {
+  std::string name;
+  std::uint64_t rows = 0;
+  std::vector<registered_column> columns;  ///< the weights first, the others in order of name
+  std::optional<codec_choice> codec;
+};
+
+/// A table and its tracker. Its address is stable, so that handles are a pointer.
+template <row_tracker Tracker, capture_method Capture>
+struct tracked_table : registered_table {
+  tracked_table(registered_table described, const Tracker& tracker, cursor_set kept, batch_gate& batches)
+      : registered_table(std::move(described)), tracked(tracker, rows, kept), gate(&batches) {}
+
+  typename Tracker::table_rows tracked;
+  batch_gate* gate;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> audited;  ///< (row, hash) of untouched-row checks
+};
+
+template <class Id>
+concept row_id = std::integral<Id> &&(sizeof(Id) == 4 || sizeof(Id) == 8);
+
+}  // namespace detail
+
+/// A handle of one table: cheap to copy, thread-safe, valid as long as its checkpointer.
+template <row_tracker Tracker, capture_method Capture>
+class table_handle {
+ public:
+  explicit table_handle(detail::tracked_table<Tracker, Capture>& table) noexcept : table_(&table) {}
+
+  [[nodiscard]] const std::string& name() const noexcept { return table_->name; }
+  [[nodiscard]] std::uint64_t rows() const noexcept { return table_->rows; }
+  /// Rows touched since the last save() call.
+  [[nodiscard]] std::uint64_t dirty_rows() const noexcept { return table_->tracked.dirty(); }
+
+  /// Says which rows this batch reads or updates; call it before they are updated, from any thread. Ids are
+  /// int32, int64, uint32 or uint64, in any order, with repeats, possibly none; row ids are 0 to rows() - 1.
+  /// An id out of range is a misuse error that names it: the ids before it are marked, the rest is not.
+  template <std::ranges::input_range Ids>
+  requires detail::row_id<std::remove_cv_t<std::ranges::range_value_t<Ids>>>
+  [[nodiscard]] status try_touch(const Ids& ids) noexcept {
+    assert(table_->gate->open_or_unused() &&
+           "checkrow: touch outside any batch scope, though scopes are used");
+    using id_type = std::remove_cv_t<std::ranges::range_value_t<Ids>>;
+    if constexpr (std::ranges::contiguous_range<const Ids> && std::ranges::sized_range<const Ids>) {
+      return mark(std::span<const id_type>(std::ranges::data(ids), std::ranges::size(ids)));
+    } else {
+      std::array<id_type, 256> some;
+      std::size_t n = 0;
+      for (const id_type id : ids) {
+        some[n++] = id;
+        if (n < some.size()) continue;
+        if (status marked = mark(std::span<const id_type>(some)); !marked) return marked;
+        n = 0;
+      }
+      return mark(std::span<const id_type>(some.data(), n));
+    }
+  }
+
+  /// The same for rows first to first + count - 1.
+  [[nodiscard]] status try_touch_range(std::uint64_t first, std::uint64_t count) noexcept {
+    assert(table_->gate->open_or_unused() &&
+           "checkrow: touch outside any batch scope, though scopes are used");
+    if (count > table_->rows || first > table_->rows - count)
+      return out_of_range(first > table_->rows ? first : table_->rows);
+    if (count != 0) table_->tracked.touch_range(first, count);
+    return {};
+  }
+
+  /// Every row: for updates that touch them all (weight decay).
+  void touch_all() noexcept {
+    if (table_->rows != 0) table_->tracked.touch_range(0, table_->rows);
+  }
+
+#if CHECKROW_EXCEPTIONS
+  /// The throwing forms: misuse_error where an id is out of range, nothing else.
+  template <std::ranges::input_range Ids>
+  requires detail::row_id<std::remove_cv_t<std::ranges::range_value_t<Ids>>>
+  void touch(const Ids& ids) {
+    if (status marked = try_touch(ids); !marked) raise(std::move(marked).error());
+  }
+  void touch_range(std::uint64_t first, std::uint64_t count) {
+    if (status marked = try_touch_range(first, count); !marked) raise(std::move(marked).error());
+  }
+#endif
+
+ private:
+  template <class Id>
+  [[nodiscard]] status mark(std::span<const Id> ids) noexcept {
+    const std::size_t marked = Capture::touch(table_->tracked, ids);
+    if (marked == ids.size()) [[likely]]
+      return {};
+    return out_of_range(ids[marked]);
+  }
+
+  template <class Id>
+  [[nodiscard]] status out_of_range(Id id) const noexcept {
+    return error{error_kind::misuse, "row id " + std::to_string(id) + " is out of range",
+                 "table " + table_->name, "ids are 0 to " + std::to_string(table_->rows) + " - 1"};
+  }
+
+  detail::tracked_table<Tracker, Capture>* table_;
+};
+
+}  // namespace checkrow::inline v0
