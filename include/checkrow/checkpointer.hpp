@@ -141,16 +141,11 @@ class checkpointer {
     if (path_.gate.inside()) return inside("restore");
     const auto lock = hold();
     bool touched = !fresh_;
-    for (const auto& table : path_.model.tables) touched |= table->tracked.dirty() != 0;
+    for (const auto& table : path_.model.tables) touched |= table->dirty() != 0;
     path_.gate.close();
     detail::restore_path restore(path_, asked, asked.verify_first.value_or(touched));
-    result<std::optional<restored>> found(std::nullopt);
-    status done = detail::guarded("the sink or a codec", path_.sink.where(), [&]() -> status {
-      found = restore.run();
-      return {};
-    });
+    auto found = restore.run();
     path_.gate.reopen();
-    if (!done) found = std::move(done).error();
     if (!found) path_.notify({.kind = event_kind::failed, .why = &found.error()});
     if (found && *found) {
       fresh_ = false;
@@ -194,8 +189,11 @@ class checkpointer {
   template <class... Args>
   explicit checkpointer(std::tuple<Args...> args)
       : tracker_(take<tracker>(args)),
-        path_(take_codecs(args), take<strategy_type>(args), take<sink_type>(args), take<capture>(args),
-              take<options>(args), take<observer>(args)),
+        path_(std::make_unique<detail::erased_codecs<codecs>>(take_codecs(args)),
+              detail::erase(take<strategy_type>(args)),
+              std::make_unique<detail::erased_sink<sink_type>>(take<sink_type>(args)),
+              std::make_unique<typename capture::staging>(take<capture>(args)), take<options>(args),
+              take<observer>(args)),
         timer_(take<due_type>(args)) {}
 
   /// The argument of that type, or a default one.
@@ -269,7 +267,7 @@ class checkpointer {
   }
 
   tracker tracker_;
-  detail::save_path<Policies> path_;
+  detail::save_path path_;
   typename timer_of<due_type>::type timer_;
   std::mutex mutex_;
   bool fresh_ = true;  ///< nothing was saved or restored yet

@@ -5,6 +5,7 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace checkrow::inline v0 {
@@ -77,7 +78,8 @@ class [[nodiscard]] result {
   explicit operator bool() const noexcept { return ok(); }
   [[nodiscard]] T& operator*() & noexcept { return *value_; }
   [[nodiscard]] const T& operator*() const& noexcept { return *value_; }
-  [[nodiscard]] T&& operator*() && noexcept { return std::move(*value_); }
+  /// By value, so that a loop over *call() keeps what it loops over alive.
+  [[nodiscard]] T operator*() && noexcept(std::is_nothrow_move_constructible_v<T>) { return std::move(*value_); }
   [[nodiscard]] T* operator->() noexcept { return &*value_; }
   [[nodiscard]] const T* operator->() const noexcept { return &*value_; }
   /// The error; only where !ok().

@@ -5,7 +5,7 @@
 #include <cassert>
 #include <checkrow/batch.hpp>
 #include <checkrow/concepts.hpp>
-#include <optional>
+#include <checkrow/detail/registered.hpp>
 #include <ranges>
 
 namespace checkrow::inline v0 {
@@ -65,31 +65,44 @@ struct table_options {
 
 namespace detail {
 
-/// What the checkpointer knows of a column once the table's rows are known.
-struct registered_column {
-  std::string name;
-  column_shape shape;
-  std::byte* data = nullptr;
-  std::size_t stride = 0;
-};
-
-struct registered_table {
-  std::string name;
-  std::uint64_t rows = 0;
-  std::vector<registered_column> columns;  ///< the weights first, the others in order of name
-  std::optional<codec_choice> codec;
-};
-
 /// A table and its tracker. Its address is stable, so that handles are a pointer.
 template <row_tracker Tracker, capture_method Capture>
-struct tracked_table : registered_table {
+class tracked_table final : public model_table {
+ public:
   tracked_table(registered_table described, const Tracker& tracker, cursor_set kept, batch_gate& batches)
-      : registered_table(std::move(described)), tracked(tracker, rows, kept), gate(&batches) {}
+      : model_table(std::move(described)), tracked(tracker, rows, kept), gate(&batches) {}
+
+  [[nodiscard]] std::uint64_t dirty() const noexcept override { return tracked.dirty(); }
+  [[nodiscard]] bool touched(std::uint64_t row) const noexcept override {
+    if constexpr (requires { tracked.touched(row); })
+      return tracked.touched(row);
+    else
+      return static_cast<void>(row), true;
+  }
+  [[nodiscard]] row_source collect(row_selection selection, cursor since) override;
+  void commit(cursor_set moved) noexcept override { tracked.commit(moved); }
+  void mark(cursor since, std::span<const std::uint64_t> ids) noexcept override { tracked.mark(since, ids); }
+  void clear() noexcept override { tracked.clear(); }
 
   typename Tracker::table_rows tracked;
   batch_gate* gate;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> audited;  ///< (row, hash) of untouched-row checks
 };
+
+template <row_tracker Tracker, capture_method Capture>
+row_source tracked_table<Tracker, Capture>::collect(row_selection selection, cursor since) {
+  row_source source;
+  source.all = selection == row_selection::all;
+  tracked.begin(selection, since);
+  for (std::uint64_t block = 0; block < tracked.blocks(); ++block) {
+    std::uint64_t pending = tracked.take(block);
+    if (source.all) continue;  // taken for the fold alone
+    for (; pending != 0; pending &= pending - 1)
+      source.ids.push_back(block * 64 + unsigned(std::countr_zero(pending)));
+  }
+  source.rows = source.all ? rows : source.ids.size();
+  for (const registered_column& column : columns) source.columns.push_back({column.data, column.stride});
+  return source;
+}
 
 template <class Id>
 concept row_id = std::integral<Id> &&(sizeof(Id) == 4 || sizeof(Id) == 8);

@@ -1,7 +1,7 @@
 // Stop-and-copy capture: save() copies the rows of its plan to a staging buffer, and the trainer goes on.
 #pragma once
 
-#include <checkrow/detail/row_source.hpp>
+#include <checkrow/detail/erased.hpp>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -28,21 +28,18 @@ struct stop_and_copy {
 };
 
 /// The staging buffer of one checkpointer, kept from save to save.
-class stop_and_copy::staging {
+class stop_and_copy::staging final : public detail::any_capture {
  public:
   explicit staging(const stop_and_copy& policy) noexcept : limit_(policy.staging_bytes) {}
 
-  /// At the boundary: folds every table's touches and returns the plan's rows, one source a table, as they
-  /// are now. `staged` says whether they are copies; if not, the trainer must not go on before they are
-  /// written.
-  template <class Tables>
-  [[nodiscard]] std::vector<detail::row_source> capture(Tables& tables, const save_plan& plan, bool& staged) {
+  [[nodiscard]] std::vector<detail::row_source> capture(detail::model_tables& tables, const save_plan& plan,
+                                                        bool& staged) override {
     std::vector<detail::row_source> sources;
     std::uint64_t bytes = 0;
     for (const auto& table : tables) {
-      sources.push_back(detail::rows_in_place(*table, plan.rows, plan.since));
+      sources.push_back(table->collect(plan.rows, plan.since));
       for (const auto& column : table->columns)
-        bytes += detail_aligned(sources.back().rows * column.shape.row_bytes());
+        bytes += padded(sources.back().rows * column.shape.row_bytes());
     }
     staged = bytes <= limit_ && reserve(bytes);
     if (!staged) return sources;
@@ -52,9 +49,7 @@ class stop_and_copy::staging {
   }
 
  private:
-  [[nodiscard]] static std::uint64_t detail_aligned(std::uint64_t bytes) noexcept {
-    return (bytes + 63) / 64 * 64;
-  }
+  [[nodiscard]] static std::uint64_t padded(std::uint64_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
 
   [[nodiscard]] bool reserve(std::uint64_t bytes) {
     if (bytes <= capacity_) return true;
@@ -78,7 +73,7 @@ class stop_and_copy::staging {
           std::memcpy(to + i * row_bytes, from.row(i), row_bytes);
       }
       source.columns[c] = {to, row_bytes};
-      to += detail_aligned(source.rows * row_bytes);
+      to += padded(source.rows * row_bytes);
     }
     source.packed = true;
     return to;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <checkrow/detail/attempt.hpp>
-#include <checkrow/table.hpp>
+#include <checkrow/detail/registered.hpp>
 
 namespace checkrow::inline v0::detail {
 
@@ -15,22 +15,18 @@ namespace checkrow::inline v0::detail {
 }
 
 /// At a boundary, before the touches are folded: has a sampled row changed that was not touched since?
-template <class Table>
-[[nodiscard]] status check_untouched(const Table& table) {
-  if constexpr (requires { table.tracked.touched(0); }) {
-    for (const auto& [row, hash] : table.audited)
-      if (!table.tracked.touched(row) && hash_of_row(table, row) != hash)
-        return error{error_kind::misuse,
-                     "row " + std::to_string(row) + " changed since the last save, but was not touched",
-                     "table " + table.name,
-                     "touch rows before they are updated; touch_all() for updates of every row"};
-  }
+[[nodiscard]] inline status check_untouched(const model_table& table) {
+  for (const auto& [row, hash] : table.audited)
+    if (!table.touched(row) && hash_of_row(table, row) != hash)
+      return error{error_kind::misuse,
+                   "row " + std::to_string(row) + " changed since the last save, but was not touched",
+                   "table " + table.name,
+                   "touch rows before they are updated; touch_all() for updates of every row"};
   return {};
 }
 
 /// At the same boundary, after the check: a new sample for the next one.
-template <class Table>
-void sample_rows(Table& table, std::uint64_t count) {
+inline void sample_rows(model_table& table, std::uint64_t count) {
   table.audited.clear();
   if (table.rows == 0) return;
   const format::attempt_id random = new_attempt();

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <checkrow/concepts.hpp>
+#include <checkrow/detail/erased.hpp>
 #include <checkrow/format/manifest_json.hpp>
 #include <map>
 #include <set>
@@ -15,8 +15,7 @@ struct named_blob {
 };
 
 /// The blobs of this format, manifests of the greatest sequence first; other files are not listed.
-template <class Sink>
-[[nodiscard]] result<std::vector<named_blob>> list_blobs(Sink& sink) {
+[[nodiscard]] inline result<std::vector<named_blob>> list_blobs(any_sink& sink) {
   auto listed = sink.list();
   if (!listed) return std::move(listed).error();
   std::vector<named_blob> out;
@@ -34,15 +33,14 @@ template <class Sink>
 /// A manifest is a few hundred bytes a segment; anything beyond this is none.
 inline constexpr std::uint64_t manifest_bytes_limit = std::uint64_t{1} << 30;
 
-template <class Sink>
-[[nodiscard]] result<format::manifest> load_manifest(Sink& sink, const std::string& name) {
+[[nodiscard]] inline result<format::manifest> load_manifest(any_sink& sink, const std::string& name) {
   auto reader = sink.open(name);
   if (!reader) return std::move(reader).error();
-  if (reader->bytes() > manifest_bytes_limit)
+  if ((*reader)->bytes() > manifest_bytes_limit)
     return error{error_kind::corrupt, "the manifest is too large to be one", name,
                  "restore falls back to the checkpoint before it"};
-  std::string text(reader->bytes(), '\0');
-  if (status read = reader->read(0, std::as_writable_bytes(std::span(text))); !read)
+  std::string text((*reader)->bytes(), '\0');
+  if (status read = (*reader)->read(0, std::as_writable_bytes(std::span(text))); !read)
     return std::move(read).error();
   auto manifest = format::read_manifest(text, name);
   format::blob_name named;
@@ -80,8 +78,8 @@ struct collected {
 /// Removes the checkpoints older than the newest `keep` readable ones, and the segments of `part` that no
 /// manifest lists any more. A damaged manifest and its own segments are left alone: somebody may mend them.
 /// One that this version cannot read could list anything, so then nothing is collected.
-template <class Sink>
-[[nodiscard]] result<collected> collect_garbage(Sink& sink, std::uint64_t keep, std::uint32_t part) {
+[[nodiscard]] inline result<collected> collect_garbage(any_sink& sink, std::uint64_t keep,
+                                                       std::uint32_t part) {
   auto blobs = list_blobs(sink);
   if (!blobs) return std::move(blobs).error();
   std::set<std::string> needed;            // segments, by name

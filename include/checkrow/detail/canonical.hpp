@@ -17,7 +17,8 @@
 #endif
 
 // No fast-math, no contraction of a * b + c. A float sum is written in the order that it is meant in, and a
-// fused multiply-add is always spelled out.
+// fused multiply-add is always spelled out. (gcc's -O2 vectorizes too little: its loops get the cost model of
+// -O3.)
 #if defined(__clang__)
 #define CHECKROW_CANONICAL_BEGIN \
   _Pragma("float_control(push)") _Pragma("float_control(precise, on)") _Pragma("clang fp contract(off)")
@@ -29,7 +30,8 @@
   _Pragma("GCC optimize(\"no-fast-math,no-unsafe-math-optimizations\")") \
   _Pragma("GCC optimize(\"no-associative-math,no-reciprocal-math\")")    \
   _Pragma("GCC optimize(\"no-finite-math-only,signed-zeros\")")          \
-  _Pragma("GCC optimize(\"fp-contract=off\")")
+  _Pragma("GCC optimize(\"fp-contract=off\")")                           \
+  _Pragma("GCC optimize(\"tree-vectorize,vect-cost-model=dynamic\")")
 // clang-format on
 #define CHECKROW_CANONICAL_END _Pragma("GCC pop_options")
 #else
@@ -81,6 +83,10 @@ struct float_row {
     __builtin_memcpy(&element, bytes + 4 * i, 4);
     return element;
   }
+  /// Up to `length` elements from `first` on.
+  [[nodiscard]] float_row block(std::size_t first, std::size_t length) const noexcept {
+    return {bytes + 4 * first, width - first < length ? width - first : length};
+  }
 };
 
 [[nodiscard]] inline std::uint32_t bits_of(float value) noexcept {
@@ -91,6 +97,22 @@ struct float_row {
 /// Maps the bits of a float to an integer of the same order, -0 below +0, NaN outermost; and back.
 [[nodiscard]] inline std::int32_t order_key(std::int32_t bits) noexcept {
   return bits ^ ((bits >> 31) & 0x7fffffff);
+}
+
+/// RN(a * b + c), one rounding, in plain double arithmetic: a * b is exact there, and the sum is rounded to
+/// odd, so that the rounding to float is the only one that counts. Vectorizes, and needs neither FMA nor
+/// libm.
+[[nodiscard, gnu::always_inline]] inline float fused(float a, float b, float c) noexcept {
+  const double product = static_cast<double>(a) * static_cast<double>(b);
+  const double addend = static_cast<double>(c);
+  const double sum = product + addend;
+  const double part = sum - product;
+  const double error = (product - (sum - part)) + (addend - part);
+  const auto bits = __builtin_bit_cast(std::int64_t, sum);
+  const bool above = error > 0, below = error < 0;  // neither where the sum is exact, or not finite
+  const std::int64_t outward = above != (bits < 0) ? 1 : -1;
+  const std::int64_t step = (above || below) && (bits & 1) == 0 ? outward : 0;
+  return static_cast<float>(__builtin_bit_cast(double, bits + step));
 }
 
 /// Half to even, for |value| <= 2^22.

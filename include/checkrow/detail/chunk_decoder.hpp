@@ -10,10 +10,9 @@ namespace checkrow::inline v0::detail {
 /// Where a restore writes: the model itself, or nowhere (verification).
 enum class decode_mode : bool { verify, apply };
 
-template <class Codecs>
 class chunk_decoder {
  public:
-  chunk_decoder(const Codecs& codecs, const format::manifest& saved, const restore_plan& plan)
+  chunk_decoder(const any_codecs& codecs, const format::manifest& saved, const restore_plan& plan)
       : codecs_(codecs),
         saved_(saved),
         plan_(plan),
@@ -69,8 +68,7 @@ class chunk_decoder {
   }
 
   /// Applies dense parameters, then hands the states back to the trainer.
-  template <class Model>
-  [[nodiscard]] status apply_small(Model& model) const {
+  [[nodiscard]] status apply_small(const registered_model& model) const {
     for (std::size_t i = 0; i < dense_seen_.size(); ++i)
       if (plan_.dense[i])
         std::copy(dense_seen_[i].begin(), dense_seen_[i].end(), model.dense[*plan_.dense[i]].data);
@@ -104,13 +102,10 @@ class chunk_decoder {
                             std::uint64_t rows, row_span to) {
     const decode_outcome outcome = decode_builtin(column.codec, column.shape, section, rows, to);
     if (outcome != decode_outcome::unknown) return outcome == decode_outcome::decoded;
-    bool good = false;
-    codecs_.visit(column.codec,
-                  [&](const auto& codec) { good = codec.decode(column.shape, section, rows, to); });
-    return good;
+    return codecs_.decode(column.codec, column.shape, section, rows, to);
   }
 
-  const Codecs& codecs_;
+  const any_codecs& codecs_;
   const format::manifest& saved_;
   const restore_plan& plan_;
   raw_buffer scratch_;
@@ -118,31 +113,27 @@ class chunk_decoder {
 };
 
 /// Can this build decode whatever the checkpoint may hold? Otherwise an error that names the codec.
-template <class Codecs>
-[[nodiscard]] status check_codec_known(const Codecs& codecs, codec_choice codec,
-                                       const format::manifest& saved, const std::string& where) {
+[[nodiscard]] inline status check_codec_known(const any_codecs& codecs, codec_choice codec,
+                                              const format::manifest& saved, const std::string& where) {
   if (builtin_codecs::contains(codec)) return {};
-  std::string name = "codec id " + std::to_string(codec.id) + ", " + std::to_string(codec.bits) + " bits";
-  std::uint32_t version = 0;
-  std::string_view known_as;
-  std::uint32_t known_version = 0;
-  const bool known =
-      codecs.visit(codec, [&](const auto& one) { known_as = one.name, known_version = one.version; });
-  for (const format::codec_schema& listed : saved.codecs)
-    if (listed.codec == codec) {
-      name += " (" + listed.name + ", version " + std::to_string(listed.version) + ")";
-      version = listed.version;
-      if (known && listed.name == known_as && version == known_version) return {};
-      if (known)
-        return error{
-            error_kind::unsupported, "the checkpoint was written with another codec of this id: " + name,
-            where,
-            "this program's is " + std::string(known_as) + ", version " + std::to_string(known_version)};
-    }
-  if (known) return {};
-  return error{error_kind::unsupported,
-               "the checkpoint needs a codec that this program does not have: " + name, where,
-               "add that codec to the checkpointer's codec_set"};
+  const auto is_this = [&](const format::codec_schema& one) { return one.codec == codec; };
+  const auto text_of = [](const format::codec_schema& one) {
+    return one.name + ", version " + std::to_string(one.version);
+  };
+  const auto known = codecs.describe();
+  const auto mine = std::find_if(known.begin(), known.end(), is_this);
+  const auto theirs = std::find_if(saved.codecs.begin(), saved.codecs.end(), is_this);
+  std::string named = "codec id " + std::to_string(codec.id) + ", " + std::to_string(codec.bits) + " bits";
+  if (theirs != saved.codecs.end()) named += " (" + text_of(*theirs) + ")";
+  if (mine == known.end())
+    return error{error_kind::unsupported,
+                 "the checkpoint needs a codec that this program does not have: " + named, where,
+                 "add that codec to the checkpointer's codec_set"};
+  if (theirs != saved.codecs.end() && (theirs->name != mine->name || theirs->version != mine->version))
+    return error{error_kind::unsupported,
+                 "the checkpoint was written with another codec of this id: " + named, where,
+                 "this program's is " + text_of(*mine)};
+  return {};
 }
 
 }  // namespace checkrow::inline v0::detail

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <checkrow/detail/row_source.hpp>
+#include <checkrow/detail/erased.hpp>
 #include <checkrow/format/chunk.hpp>
 #include <checkrow/format/segment.hpp>
 #include <memory>
@@ -40,11 +40,10 @@ struct encoded_chunk {
   std::size_t payload_bytes = 0;
 };
 
-/// One thread's chunk buffer. Codecs is a codec_set.
-template <class Codecs>
+/// One thread's chunk buffer.
 class chunk_encoder {
  public:
-  chunk_encoder(const Codecs& codecs, const format::attempt_id& attempt)
+  chunk_encoder(const any_codecs& codecs, const format::attempt_id& attempt)
       : codecs_(codecs), attempt_(attempt) {}
 
   /// The most bytes of payload that `rows` rows of these columns may need.
@@ -80,9 +79,7 @@ class chunk_encoder {
       if (column.codec.id == exact_id)
         column.bytes = copy_exactly(columns[c].shape, source.view(c, i), n, to);
       else
-        codecs_.visit(column.codec, [&](const auto& codec) {
-          column.bytes = codec.encode(columns[c].shape, source.view(c, i), n, to);
-        });
+        column.bytes = codecs_.encode(column.codec, columns[c].shape, source.view(c, i), n, to);
       header.payload_bytes += pad(to, column.bytes);
     }
     return finish(header);
@@ -118,9 +115,7 @@ class chunk_encoder {
   }
 
   [[nodiscard]] std::size_t bound(codec_choice codec, const column_shape& shape, std::uint64_t rows) const {
-    std::size_t bytes = rows * shape.row_bytes();
-    if (codec.id != exact_id) codecs_.visit(codec, [&](const auto& one) { bytes = one.bound(shape, rows); });
-    return bytes;
+    return codec.id == exact_id ? rows * shape.row_bytes() : codecs_.bound(codec, shape, rows);
   }
 
   /// What the exact codec does, here because every table needs it, whatever its codec_set holds.
@@ -152,7 +147,7 @@ class chunk_encoder {
             header.payload_bytes};
   }
 
-  const Codecs& codecs_;
+  const any_codecs& codecs_;
   format::attempt_id attempt_;
   raw_buffer buffer_;
 };

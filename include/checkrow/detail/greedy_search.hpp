@@ -15,7 +15,8 @@ CHECKROW_CANONICAL_BEGIN
                                        int bits) noexcept {
   const auto top = static_cast<float>(top_code(bits));
   const float step = (high - low) * (1.0f / top);
-  const block_trial trial{low, step, step > 0.0f ? 1.0f / step : 0.0f, top, norm};
+  block_trial trial{low, 0.0f - step, 0.0f, top, norm};
+  if (step > 0.0f) trial.inverse = 1.0f / step;
   float partials[loss_partials] = {};
   add_losses(row, trial, partials);
   for (std::size_t half = loss_partials / 2; half != 0; half /= 2) {
@@ -35,12 +36,13 @@ CHECKROW_CANONICAL_BEGIN
   for (int turn = 0; turn < turns; ++turn) {
     const float from_below = greedy_loss(row, low + bin, high, norm, bits);
     const float from_above = greedy_loss(row, low, high - bin, norm, bits);
-    const bool below = from_below < from_above;
-    if (below)
+    float loss = from_above;
+    if (from_below < from_above) {
       low += bin;
-    else
+      loss = from_below;
+    } else {
       high -= bin;
-    const float loss = below ? from_below : from_above;
+    }
     if (!(loss < best)) continue;
     best = loss;
     best_low = low;

@@ -6,9 +6,10 @@
 
 namespace checkrow::inline v0::detail {
 
-/// Runs `call` and returns its status; what it throws becomes a misuse error that says whose code threw.
+/// Runs `call` and returns its result; what it throws becomes a misuse error that says whose code threw.
 template <class Call>
-[[nodiscard]] status guarded(const char* whose, const std::string& where, Call&& call) {
+[[nodiscard]] auto guarded_result(const char* whose, const std::string& where, Call&& call)
+    -> decltype(call()) {
 #if CHECKROW_EXCEPTIONS
   try {
     return call();
@@ -24,6 +25,11 @@ template <class Call>
   (void)whose, (void)where;
   return call();
 #endif
+}
+
+template <class Call>
+[[nodiscard]] status guarded(const char* whose, const std::string& where, Call&& call) {
+  return guarded_result(whose, where, [&]() -> status { return call(); });
 }
 
 /// Runs `call` and drops what it throws.

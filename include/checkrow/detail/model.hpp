@@ -2,7 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <checkrow/detail/guarded.hpp>
+#include <checkrow/detail/erased.hpp>
 #include <checkrow/format/manifest.hpp>
 #include <checkrow/table.hpp>
 #include <functional>
@@ -27,9 +27,8 @@ struct registered_state {
   std::function<status(std::span<const std::byte>)> load;
 };
 
-template <class Tracker, class Capture>
 struct registered_model {
-  std::vector<std::unique_ptr<tracked_table<Tracker, Capture>>> tables;
+  model_tables tables;
   std::vector<registered_dense> dense;
   std::vector<registered_state> states;
 
@@ -41,8 +40,7 @@ struct registered_model {
 };
 
 /// Bytes of everything as it lies in memory: what a checkpoint without any of our means would write.
-template <class Model>
-[[nodiscard]] std::uint64_t bytes_in_memory(const Model& model) noexcept {
+[[nodiscard]] inline std::uint64_t bytes_in_memory(const registered_model& model) noexcept {
   std::uint64_t all = 0;
   for (const auto& table : model.tables)
     for (const auto& column : table->columns) all += table->rows * column.shape.row_bytes();
@@ -125,7 +123,7 @@ template <class List, class Item>
                                                              std::uint64_t rows,
                                                              const table_options& options) {
   if (status named = check_name("table", name); !named) return std::move(named).error();
-  registered_table out{std::move(name), rows, {}, options.codec};
+  registered_table out{std::move(name), rows, {}, options.codec, {}};
   std::vector<registered_column> others;
   for (const column& described : options.columns) {
     auto registered = register_column(described, rows, out.name);

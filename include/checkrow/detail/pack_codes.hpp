@@ -43,6 +43,7 @@ void pack_codes(const std::uint8_t* codes, std::size_t count, std::byte* out) no
     eight = gather_codes<Bits>(eight);
     std::memcpy(out, &eight, Bits);
   }
+  if (count == 0) return;
   std::uint64_t last = 0;
   for (std::size_t i = 0; i < count; ++i) last |= std::uint64_t{codes[i]} << (8 * i);
   last = gather_codes<Bits>(last);
@@ -58,6 +59,7 @@ void unpack_codes(const std::byte* in, std::size_t count, std::uint8_t* codes) n
     eight = scatter_codes<Bits>(eight);
     std::memcpy(codes, &eight, 8);
   }
+  if (count == 0) return;
   std::uint64_t last = 0;
   std::memcpy(&last, in, packed_bytes(count, Bits));
   last = scatter_codes<Bits>(last);

@@ -24,7 +24,7 @@ void write_codes(const float_row& row, const row_plan& plan, std::byte* slot) no
   const bool wide = plan.kind == row_class::wide;
   const block_grid grid = wide ? block_grid{} : block_grid_of(plan.narrow, Bits);
   for (std::size_t first = 0; first < row.width; first += block_elements) {
-    const float_row block{row.bytes + 4 * first, std::min(block_elements, row.width - first)};
+    const float_row block = row.block(first, block_elements);
     std::uint8_t codes[block_elements];
     if (wide)
       encode_wide_block(block, plan.wide, codes);

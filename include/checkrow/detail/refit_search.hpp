@@ -124,14 +124,10 @@ struct refit_fit {
   float gain;
 };
 
-/// Elements as w: rint(fma(x, scale, shift)).
+/// w = rint(fma(x, scale, shift)).
 struct refit_scale {
   float scale;
   float shift;
-
-  [[nodiscard]] int operator()(float element) const noexcept {
-    return static_cast<int>(round_even(__builtin_fmaf(element, scale, shift)));
-  }
 };
 
 /// The best candidate of each parity. The totals of a row come from a histogram of its buckets.
@@ -139,12 +135,17 @@ struct refit_scale {
                                                              const refit_scale& to_units,
                                                              const refit_table& table) noexcept {
   std::array<std::uint32_t, refit_buckets> count{};
-  for (std::size_t i = 0; i < row.width; ++i) ++count[static_cast<std::size_t>((to_units(row[i]) + 64) >> 7)];
+  std::int16_t w[block_elements];
+  for (std::size_t first = 0; first < row.width; first += block_elements) {
+    const float_row block = row.block(first, block_elements);
+    units_block(block, to_units.scale, to_units.shift, w);
+    for (std::size_t i = 0; i < block.width; ++i) ++count[static_cast<std::size_t>((w[i] + 64) >> 7)];
+  }
   std::array<std::size_t, 2> best{0, 1};
   std::array<std::uint64_t, 2> least{~std::uint64_t{0}, ~std::uint64_t{0}};
   for (std::size_t k = 0; k < refit_candidates; ++k) {
     std::uint64_t total = 0;
-    for (std::size_t b = 0; b < refit_buckets; ++b) total += std::uint64_t{count[b]} * table.residual[k][b];
+    for (std::size_t b = 0; b < refit_buckets; ++b) total += count[b] * std::uint32_t{table.residual[k][b]};
     if (total >= least[k % 2]) continue;
     least[k % 2] = total;
     best[k % 2] = k;
@@ -152,28 +153,48 @@ struct refit_scale {
   return best;
 }
 
+/// Sums over a row, of its codes on some grid and of w.
+struct refit_sums {
+  std::int64_t q = 0, qq = 0, qw = 0, w = 0;
+};
+
+[[nodiscard]] inline refit_sums sums_of(const float_row& row, const refit_scale& to_units, int from,
+                                        int reciprocal, int bits) noexcept {
+  refit_sums sums;
+  std::int16_t w[block_elements];
+  for (std::size_t first = 0; first < row.width; first += block_elements) {
+    const float_row block = row.block(first, block_elements);
+    units_block(block, to_units.scale, to_units.shift, w);
+    int q_sum = 0, qq_sum = 0, qw_sum = 0, w_sum = 0;
+    for (std::size_t i = 0; i < block.width; ++i) {
+      const int q = refit_code(w[i] - from, reciprocal, bits);
+      q_sum += q;
+      qq_sum += q * q;
+      qw_sum += q * w[i];
+      w_sum += w[i];
+    }
+    sums.q += q_sum;
+    sums.qq += qq_sum;
+    sums.qw += qw_sum;
+    sums.w += w_sum;
+  }
+  return sums;
+}
+
 /// One turn: codes on the grid, then the least squares grid for those codes.
 inline void refit_turn(const float_row& row, const refit_scale& to_units, int bits, refit_fit& fit) noexcept {
   const int from = static_cast<int>(round_even(fit.low));
   const float exact = static_cast<float>(1 << (15 + refit_fraction(bits))) / fit.step;
   const int reciprocal = exact < 32767.0f ? static_cast<int>(round_even(exact)) : 32767;
-  std::int64_t sum_q = 0, sum_qq = 0, sum_qw = 0, sum_w = 0;
-  for (std::size_t i = 0; i < row.width; ++i) {
-    const int w = to_units(row[i]);
-    const int q = refit_code(w - from, reciprocal, bits);
-    sum_q += q;
-    sum_qq += q * q;
-    sum_qw += q * w;
-    sum_w += w;
-  }
+  const refit_sums sums = sums_of(row, to_units, from, reciprocal, bits);
   const auto n = static_cast<std::int64_t>(row.width);
-  const auto numerator = static_cast<float>(n * sum_qw - sum_q * sum_w);
-  const auto denominator = static_cast<float>(n * sum_qq - sum_q * sum_q);
+  const auto numerator = static_cast<float>(n * sums.qw - sums.q * sums.w);
+  const auto denominator = static_cast<float>(n * sums.qq - sums.q * sums.q);
   fit.gain = -1.0f;
   if (!(denominator > 0.0f)) return;
-  const float step = numerator / denominator;
-  fit.step = step > 1.0f ? step : 1.0f;
-  fit.low = __builtin_fmaf(-fit.step, static_cast<float>(sum_q), static_cast<float>(sum_w)) *
+  fit.step = numerator / denominator;
+  if (!(fit.step > 1.0f)) fit.step = 1.0f;
+  fit.low = fused(0.0f - fit.step, static_cast<float>(sums.q), static_cast<float>(sums.w)) *
             (1.0f / static_cast<float>(n));
   fit.gain = numerator * fit.step;
 }
@@ -186,7 +207,7 @@ inline void refit_turn(const float_row& row, const refit_scale& to_units, int bi
   const refit_table& table = refit_tables[static_cast<std::size_t>(bits - 2)];
   const float across = range.max - range.min;
   const float scale = static_cast<float>(refit_units) / across;
-  const refit_scale to_units{scale, -range.min * scale};
+  const refit_scale to_units{scale, (0.0f - range.min) * scale};
   const std::array<std::size_t, 2> starts = refit_starts(row, to_units, table);
   refit_fit best{0, 1, 0};
   for (std::size_t chain = 0; chain < 2; ++chain) {
@@ -197,11 +218,11 @@ inline void refit_turn(const float_row& row, const refit_scale& to_units, int bi
   }
   const auto top = static_cast<float>(top_code(bits));
   const float unit = across * (1.0f / static_cast<float>(refit_units));
-  const float middle = __builtin_fmaf(__builtin_fmaf(best.step, 0.5f * top, best.low), unit, range.min);
+  const float middle = fused(fused(best.step, 0.5f * top, best.low), unit, range.min);
   grid = grid_of_step(best.step * unit, bits);
   if (!grid.valid) return grid;
   const auto granularity = static_cast<float>(offset_granularity(bits));
-  set_offset(grid, __builtin_fmaf(-0.5f * top, grid.step, middle) * (1.0f / grid.step * granularity), bits);
+  set_offset(grid, fused(-0.5f * top, grid.step, middle) * (1.0f / grid.step * granularity), bits);
   return grid;
 }
 

@@ -7,22 +7,18 @@
 namespace checkrow::inline v0::detail {
 
 /// One restore into the model of a save_path, whose scopes are closed and whose background thread is idle.
-template <class Path>
 class restore_path {
  public:
-  using sink_type = typename Path::sink_type;
-  using reader_type = segment_reader<sink_type>;
-
-  restore_path(Path& path, const restore_options& options, bool verify_first)
+  restore_path(save_path& path, const restore_options& options, bool verify_first)
       : path_(path), options_(options), verify_first_(verify_first) {}
 
   [[nodiscard]] result<std::optional<restored>> run() {
     if (status supported = check_options(); !supported) return std::move(supported).error();
-    auto blobs = list_blobs(path_.sink);
+    auto blobs = list_blobs(path_.sink());
     if (!blobs) return std::move(blobs).error();
     for (const named_blob& candidate : *blobs) {
       if (!candidate.name.is_manifest) break;
-      auto manifest = load_manifest(path_.sink, candidate.stored.name);
+      auto manifest = load_manifest(path_.sink(), candidate.stored.name);
       status done = manifest ? restore(*manifest, *blobs) : status(std::move(manifest).error());
       if (done) return std::optional(std::move(found_));
       const bool damaged =
@@ -64,16 +60,16 @@ class restore_path {
     auto plan = schema_matcher(options_.columns).match(manifest, path_.model);
     if (!plan) return std::move(plan).error();
     if (status listed = check_segments_listed(manifest, blobs); !listed) return listed;
-    std::vector<reader_type> segments;
+    std::vector<segment_reader> segments;
     for (const format::segment_entry& entry : manifest.segments) {
-      auto opened = reader_type::open(path_.sink, entry);
+      auto opened = segment_reader::open(path_.sink(), entry);
       if (!opened) return std::move(opened).error();
       segments.push_back(*std::move(opened));
     }
-    for (const reader_type& segment : segments)
+    for (const segment_reader& segment : segments)
       if (status decodable = check_segment(segment, manifest); !decodable) return decodable;
 
-    chunk_decoder decoder(path_.codecs, manifest, *plan);
+    chunk_decoder decoder(path_.codecs(), manifest, *plan);
     found_.rows = found_.bytes = 0;
     const bool has_base =
         std::any_of(manifest.segments.begin(), manifest.segments.end(), [](const auto& s) { return s.full; });
@@ -93,10 +89,11 @@ class restore_path {
   }
 
   /// Every chunk's codec is known, and a full segment holds every row.
-  [[nodiscard]] status check_segment(const reader_type& segment, const format::manifest& manifest) const {
+  [[nodiscard]] status check_segment(const segment_reader& segment, const format::manifest& manifest) const {
     std::vector<std::uint64_t> rows(manifest.tables.size(), 0);
     for (const format::footer_entry& chunk : segment.chunks()) {
-      if (status known = check_codec_known(path_.codecs, chunk.codec, manifest, segment.entry().name); !known)
+      if (status known = check_codec_known(path_.codecs(), chunk.codec, manifest, segment.entry().name);
+          !known)
         return known;
       if (chunk.kind == format::chunk_kind::rows && chunk.table < rows.size())
         rows[chunk.table] += chunk.rows;
@@ -115,18 +112,17 @@ class restore_path {
     touched_model_ = true;
     path_.parent = nullptr;
     for (auto& table : path_.model.tables) {
-      table->tracked.clear();
+      table->clear();
       table->audited.clear();
     }
   }
 
   /// All segments in order of application: later ones overwrite earlier ones.
-  [[nodiscard]] status walk(std::vector<reader_type>& segments, const format::manifest& manifest,
-                            const restore_plan& plan, chunk_decoder<typename Path::codec_set_type>& decoder,
-                            decode_mode mode) {
+  [[nodiscard]] status walk(std::vector<segment_reader>& segments, const format::manifest& manifest,
+                            const restore_plan& plan, chunk_decoder& decoder, decode_mode mode) {
     decoder.forget_small();
     checked_chunk chunk;
-    for (reader_type& segment : segments)
+    for (segment_reader& segment : segments)
       for (const format::footer_entry& entry : segment.chunks()) {
         const bool rows = entry.kind == format::chunk_kind::rows;
         const bool small = entry.kind == format::chunk_kind::dense || entry.kind == format::chunk_kind::state;
@@ -150,11 +146,10 @@ class restore_path {
   }
 
   /// Rows of a delta have changed since the base.
-  template <class Table>
-  static void mark(Table& table, checked_chunk& chunk) {
+  static void mark(model_table& table, checked_chunk& chunk) {
     if (chunk.ids.empty())
       for (std::uint64_t id = chunk.header.first; id <= chunk.header.last; ++id) chunk.ids.push_back(id);
-    table.tracked.mark(cursor::base, chunk.ids);
+    table.mark(cursor::base, chunk.ids);
   }
 
   void finish(const format::manifest& manifest) {
@@ -176,7 +171,7 @@ class restore_path {
                   .seconds = found_.seconds});
   }
 
-  Path& path_;
+  save_path& path_;
   const restore_options& options_;
   bool verify_first_;
   bool touched_model_ = false;

@@ -40,8 +40,7 @@ class schema_matcher {
  public:
   explicit schema_matcher(const std::vector<std::string>& columns) : only_(columns) {}
 
-  template <class Model>
-  [[nodiscard]] result<restore_plan> match(const format::manifest& saved, const Model& model) {
+  [[nodiscard]] result<restore_plan> match(const format::manifest& saved, const registered_model& model) {
     restore_plan plan;
     for (const auto& table : model.tables)
       if (!find_by_name(

@@ -93,7 +93,7 @@ struct row_plan {
 /// Sets the offset to rint(value), if that is in range.
 inline void set_offset(narrow_grid& grid, float value, int bits) noexcept {
   grid.granularity = offset_granularity(bits);
-  grid.valid = grid.valid && __builtin_fabsf(value) < 65536.0f;
+  grid.valid = grid.valid && value > -65536.0f && value < 65536.0f;
   if (!grid.valid) return;
   grid.offset = static_cast<int>(round_even(value));
   const int magnitude = grid.offset < 0 ? -grid.offset : grid.offset;
@@ -106,7 +106,7 @@ inline void set_offset(narrow_grid& grid, float value, int bits) noexcept {
   narrow_grid grid = grid_of_step((max - min) * (1.0f / top), bits);
   if (!grid.valid) return grid;
   const float inverse = 1.0f / grid.step;
-  const float twice_low = __builtin_fmaf(-top, grid.step, min + max);
+  const float twice_low = fused(static_cast<float>(-top_code(bits)), grid.step, min + max);
   set_offset(grid, twice_low * (inverse * (0.5f * static_cast<float>(offset_granularity(bits)))), bits);
   return grid;
 }
@@ -127,8 +127,7 @@ inline void set_offset(narrow_grid& grid, float value, int bits) noexcept {
   if (!grid.valid) return false;
   const block_grid g = block_grid_of(grid, bits);
   // Half to even, and top is odd: rint(t) <= 0 is t <= 0.5, rint(t) >= top is t > top - 0.5.
-  return __builtin_fmaf(range.min, g.inverse, g.shift) <= 0.5f &&
-         __builtin_fmaf(range.max, g.inverse, g.shift) > g.top - 0.5f;
+  return fused(range.min, g.inverse, g.shift) <= 0.5f && fused(range.max, g.inverse, g.shift) > g.top - 0.5f;
 }
 
 /// Rule 2: is every element on the grid already? Most rows answer at the first block.
@@ -136,8 +135,7 @@ inline void set_offset(narrow_grid& grid, float value, int bits) noexcept {
   const block_grid g = block_grid_of(grid, bits);
   std::size_t length = 16;
   for (std::size_t first = 0; first < row.width; first += length, length = block_elements) {
-    const std::size_t rest = row.width - first;
-    if (!on_grid_block({row.bytes + 4 * first, rest < length ? rest : length}, g)) return false;
+    if (!on_grid_block(row.block(first, length), g)) return false;
   }
   return true;
 }

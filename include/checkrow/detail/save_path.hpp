@@ -1,7 +1,6 @@
 // The save path: seal, plan, capture, then behind the trainer encode, write, commit and collect.
 #pragma once
 
-#include <checkrow/codecs/codec_set.hpp>
 #include <checkrow/detail/attempt.hpp>
 #include <checkrow/detail/audit.hpp>
 #include <checkrow/detail/background.hpp>
@@ -13,35 +12,19 @@
 
 namespace checkrow::inline v0::detail {
 
-/// The right to write a part, where the sink knows such a thing.
-template <class Sink>
-struct claim_of {
-  using type = bool;
-};
-template <class Sink>
-requires requires(Sink& sink) { sink.claim(0u); }
-struct claim_of<Sink> {
-  using type = std::remove_cvref_t<decltype(*std::declval<Sink&>().claim(0u))>;
-};
-
 /// Everything that saving needs. All members are used by one thread at a time: the one that saves, or, from
 /// post() until wait_idle(), the background thread.
-template <class Policies>
 class save_path {
  public:
-  using codec_set_type = typename Policies::codecs;
-  using strategy_type = typename Policies::strategy;
-  using sink_type = typename Policies::sink;
-  using model_type = registered_model<typename Policies::tracker, typename Policies::capture>;
-
-  save_path(codec_set_type codec_policies, strategy_type strategy_policy, sink_type sink_policy,
-            const typename Policies::capture& capture_policy, options chosen, observer watching)
-      : codecs(std::move(codec_policies)),
-        strategy(std::move(strategy_policy)),
-        sink(std::move(sink_policy)),
-        settings(std::move(chosen)),
+  save_path(std::unique_ptr<any_codecs> codec_policies, any_strategy strategy_policy,
+            std::unique_ptr<any_sink> sink_policy, std::unique_ptr<any_capture> capture_policy,
+            options chosen, observer watching)
+      : settings(std::move(chosen)),
         watcher(std::move(watching)),
-        staging_(capture_policy) {}
+        codecs_(std::move(codec_policies)),
+        strategy_(std::move(strategy_policy)),
+        sink_(std::move(sink_policy)),
+        capture_(std::move(capture_policy)) {}
 
   /// Saves at the boundary between two batches; see checkpointer::save().
   [[nodiscard]] ticket save(std::uint64_t step) {
@@ -75,20 +58,17 @@ class save_path {
 
   /// The codec that a table's weights are written with.
   [[nodiscard]] codec_choice codec_of(const registered_table& table) const noexcept {
-    return table.codec.value_or(codec_set_type::first());
+    return table.codec.value_or(codecs_->first());
   }
 
   [[nodiscard]] status check_codec(const registered_table& table, codec_choice codec) const {
-    bool accepted = false;
     const column_shape& shape = table.columns[0].shape;
-    const bool known =
-        codecs.visit(codec, [&](const auto& one) { accepted = shape.width == 1 || one.accepts(shape); });
     const std::string named =
         "codec id " + std::to_string(codec.id) + ", " + std::to_string(codec.bits) + " bits";
-    if (!known)
+    if (!codecs_->contains(codec))
       return error{error_kind::misuse, "this codec is not in the checkpointer's codec_set",
                    "table " + table.name + ", " + named, "choose one of the set, or add it to the set"};
-    if (!accepted)
+    if (shape.width > 1 && !codecs_->accepts(codec, shape))
       return error{error_kind::misuse,
                    std::string("this codec cannot encode ") + to_string(shape.element) +
                        " weights of width " + std::to_string(shape.width),
@@ -101,12 +81,12 @@ class save_path {
     if (watcher.call) swallowed([&] { watcher.call(what); });
   }
 
-  codec_set_type codecs;
-  strategy_type strategy;
-  sink_type sink;
+  [[nodiscard]] any_sink& sink() noexcept { return *sink_; }
+  [[nodiscard]] const any_codecs& codecs() const noexcept { return *codecs_; }
+
   options settings;
   observer watcher;
-  model_type model;
+  registered_model model;
   batch_gate gate;
   std::shared_ptr<const format::manifest> parent;  ///< what the next delta builds on; null: nothing
   std::uint64_t restores = 0;
@@ -117,27 +97,12 @@ class save_path {
   /// is still whole.
   [[nodiscard]] status claim() {
     if (claimed_) return {};
-    return guarded("the sink", sink.where(), [&]() -> status {
-      if constexpr (requires { sink.claim(0u); }) {
-        auto right = sink.claim(settings.part);
-        if (!right) return std::move(right).error();
-        claimed_.emplace(*std::move(right));
-      } else {
-        claimed_.emplace(true);
-      }
-      status looked = look_around();
-      if (!looked) claimed_.reset();
-      return looked;
-    });
-  }
-
-  [[nodiscard]] status look_around() {
-    if constexpr (requires { sink.sweep(0u); })
-      if (status swept = sink.sweep(settings.part); !swept) return swept;
-    auto blobs = list_blobs(sink);
+    if (status claimed = sink_->claim(settings.part); !claimed) return claimed;
+    auto blobs = list_blobs(*sink_);
     if (!blobs) return std::move(blobs).error();
     for (const named_blob& one : *blobs) next_sequence_ = std::max(next_sequence_, one.name.sequence + 1);
     if (parent != nullptr && !check_segments_listed(*parent, *blobs)) parent = nullptr;
+    claimed_ = true;
     return {};
   }
 
@@ -147,15 +112,15 @@ class save_path {
     for (const auto& table : model.tables) {
       if (settings.audit_rows != 0)
         if (status untouched = check_untouched(*table); !untouched) return untouched;
-      counts.push_back({table->rows, table->tracked.dirty()});
+      counts.push_back({table->rows, table->dirty()});
     }
     const history past = history_of(parent.get());
-    job.plan = strategy.plan(past, {.tables = counts, .step = job.figures.step});
+    job.plan = strategy_.plan(past, {.tables = counts, .step = job.figures.step});
     if (status sound = check_plan(job.plan, past); !sound) return sound;
     job.figures.full = job.manifest.full = job.plan.rows == row_selection::all;
     take_small(model, job);
 
-    std::vector<row_source> sources = staging_.capture(model.tables, job.plan, staged);
+    std::vector<row_source> sources = capture_->capture(model.tables, job.plan, staged);
     std::uint64_t rows = 0, bytes = 0;
     for (std::size_t t = 0; t < sources.size(); ++t) {
       const auto& table = *model.tables[t];
@@ -184,13 +149,12 @@ class save_path {
 
   [[nodiscard]] status check_plan(const save_plan& plan, const history& past) const {
     const auto wrong = [&](const char* what) {
-      return error{error_kind::misuse, what, "strategy " + std::string(strategy_type::name),
-                   "mend the strategy's plan()"};
+      return error{error_kind::misuse, what, "strategy " + strategy_.name, "mend the strategy's plan()"};
     };
     for (std::size_t i = 0; i < plan.keep.size(); ++i)
       if (plan.keep[i] >= past.segments.size() || (i > 0 && plan.keep[i] <= plan.keep[i - 1]))
         return wrong("the plan keeps segments that do not exist, or not in ascending order");
-    if (plan.rows == row_selection::dirty && (strategy_type::cursors & cursors(plan.since)) == 0)
+    if (plan.rows == row_selection::dirty && (strategy_.cursors & cursors(plan.since)) == 0)
       return wrong("the plan names a cursor that the strategy has not declared");
     if (plan.codecs.empty()) return {};
     if (plan.codecs.size() != model.tables.size()) return wrong("the plan has not one codec for each table");
@@ -212,7 +176,7 @@ class save_path {
   /// Encodes, writes and commits. On failure every blob of the attempt is removed and the rows stay dirty,
   /// since no cursor moves.
   void run(save_request& job) {
-    status done = guarded("the sink or a codec", sink.where(), [&] { return write_and_commit(job); });
+    status done = write_and_commit(job);
     job.figures.total_seconds = seconds_since(job.sealed);
     event last{.kind = done ? event_kind::committed : event_kind::failed,
                .sequence = job.figures.sequence,
@@ -222,7 +186,7 @@ class save_path {
                .bytes = job.figures.bytes,
                .seconds = job.figures.total_seconds};
     if (done) {
-      for (auto& table : model.tables) table->tracked.commit(job.plan.moves);
+      for (auto& table : model.tables) table->commit(job.plan.moves);
       parent = std::make_shared<const format::manifest>(std::move(job.manifest));
       notify(last);
       collect(last);
@@ -239,7 +203,7 @@ class save_path {
     manifest.attempt = new_attempt();
     const std::string attempt = format::hex(manifest.attempt),
                       name = format::segment_name(manifest.sequence, attempt, settings.part);
-    save_writer<sink_type, codec_set_type> writer(sink, codecs, manifest.attempt, settings.part, job.figures);
+    save_writer writer(*sink_, *codecs_, manifest.attempt, settings.part, job.figures);
     auto segment = writer.write(name, job.tables, job.small);
     if (!segment) return std::move(segment).error();
     event told{.kind = event_kind::encoded,
@@ -256,19 +220,19 @@ class save_path {
     segment->sequence = manifest.sequence;
     segment->full = manifest.full;
     complete(job, parent.get(), *std::move(segment));
-    manifest.strategy = strategy_type::name;
-    manifest.codecs = codecs_of(codecs);
+    manifest.strategy = strategy_.name;
+    manifest.codecs = codecs_->describe();
     manifest.restores = restores;
     manifest.user = settings.metadata;
     status committed = commit(manifest, attempt, job.figures);
-    if (!committed) (void)sink.remove(name);
+    if (!committed) (void)sink_->remove(name);
     return committed;
   }
 
   /// The manifest's appearance makes the checkpoint. What it builds on has to be there still.
   [[nodiscard]] status commit(const format::manifest& manifest, const std::string& attempt,
                               save_figures& figures) {
-    auto blobs = list_blobs(sink);
+    auto blobs = list_blobs(*sink_);
     if (!blobs) return std::move(blobs).error();
     if (status whole = check_segments_listed(manifest, *blobs); !whole) {
       parent = nullptr;
@@ -278,11 +242,11 @@ class save_path {
     }
     const std::string text = format::write_manifest(manifest);
     const auto start = steady_clock::now();
-    auto created = sink.create(format::manifest_name(manifest.sequence, attempt));
+    auto created = sink_->create(format::manifest_name(manifest.sequence, attempt));
     if (!created) return std::move(created).error();
-    status written = created->append(std::as_bytes(std::span(text)));
-    if (written) written = created->commit();
-    if (!written) created->abandon();
+    status written = (*created)->append(std::as_bytes(std::span(text)));
+    if (written) written = (*created)->commit();
+    if (!written) (*created)->abandon();
     figures.write_seconds += seconds_since(start);
     figures.bytes += text.size();
     return written;
@@ -290,21 +254,19 @@ class save_path {
 
   void collect(event told) {
     told.kind = event_kind::collected;
-    collected gone;
-    const status done = guarded("the sink", sink.where(), [&]() -> status {
-      auto removed = collect_garbage(sink, std::max<std::uint64_t>(settings.keep.last, 1), settings.part);
-      if (!removed) return std::move(removed).error();
-      gone = *removed;
-      return {};
-    });
-    told.rows = gone.blobs;
-    told.bytes = gone.bytes;
-    if (!done) told.why = &done.error();
+    const auto gone = collect_garbage(*sink_, std::max<std::uint64_t>(settings.keep.last, 1), settings.part);
+    if (gone)
+      told.rows = gone->blobs, told.bytes = gone->bytes;
+    else
+      told.why = &gone.error();
     notify(told);
   }
 
-  typename Policies::capture::staging staging_;
-  std::optional<typename claim_of<sink_type>::type> claimed_;
+  std::unique_ptr<any_codecs> codecs_;
+  any_strategy strategy_;
+  std::unique_ptr<any_sink> sink_;
+  std::unique_ptr<any_capture> capture_;
+  bool claimed_ = false;
   std::uint64_t next_sequence_ = 1;
   background background_;  // last: it finishes its job before anything else goes
 };

@@ -29,8 +29,7 @@ struct save_request {
 }
 
 /// Copies dense parameters and states, exactly.
-template <class Model>
-void take_small(Model& model, save_request& job) {
+inline void take_small(const registered_model& model, save_request& job) {
   for (std::uint32_t i = 0; i < model.dense.size(); ++i) {
     const registered_dense& dense = model.dense[i];
     job.small.push_back({format::chunk_kind::dense,
@@ -46,15 +45,6 @@ void take_small(Model& model, save_request& job) {
     job.small.push_back({format::chunk_kind::state, i, {element_type::uint8, 1, 1}, count, std::move(bytes)});
     job.manifest.states.push_back({model.states[i].name, count});
   }
-}
-
-template <class Codecs>
-[[nodiscard]] std::vector<format::codec_schema> codecs_of(const Codecs& codecs) {
-  std::vector<format::codec_schema> out;
-  codecs.for_each([&](const auto& codec) {
-    out.push_back({codec_choice(codec), std::string(codec.name), codec.version});
-  });
-  return out;
 }
 
 /// What the manifest says of parts, segments and history once the segment is written.

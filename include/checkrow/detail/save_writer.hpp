@@ -33,10 +33,9 @@ struct table_job {
 /// instead.
 inline constexpr std::size_t encode_buffer_limit = std::size_t{8} << 20;
 
-template <class Sink, class Codecs>
 class save_writer {
  public:
-  save_writer(Sink& sink, const Codecs& codecs, const format::attempt_id& attempt, std::uint32_t part,
+  save_writer(any_sink& sink, const any_codecs& codecs, const format::attempt_id& attempt, std::uint32_t part,
               save_figures& figures)
       : sink_(sink), encoder_(codecs, attempt), attempt_(attempt), part_(part), figures_(figures) {}
 
@@ -47,7 +46,7 @@ class save_writer {
                                                     const std::vector<small_copy>& small) {
     auto created = sink_.create(name);
     if (!created) return std::move(created).error();
-    writer_ = &*created;
+    writer_ = created->get();
     status written = write_all(tables, small);
     if (!written) {
       writer_->abandon();
@@ -154,12 +153,12 @@ class save_writer {
     return done;
   }
 
-  Sink& sink_;
-  chunk_encoder<Codecs> encoder_;
+  any_sink& sink_;
+  chunk_encoder encoder_;
   format::attempt_id attempt_;
   std::uint32_t part_;
   save_figures& figures_;
-  typename Sink::writer* writer_ = nullptr;
+  any_writer* writer_ = nullptr;
   std::vector<format::footer_entry> entries_;
   std::uint64_t position_ = 0;
   std::uint64_t footer_hash_ = 0;

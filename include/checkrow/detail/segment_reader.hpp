@@ -18,14 +18,13 @@ struct checked_chunk {
   }
 };
 
-template <class Sink>
 class segment_reader {
  public:
-  segment_reader(typename Sink::reader reader, const format::segment_entry& entry)
+  segment_reader(std::unique_ptr<any_reader> reader, const format::segment_entry& entry)
       : reader_(std::move(reader)), entry_(&entry) {}
 
   /// Opens a segment and checks size, header, trailer and footer against the manifest's entry.
-  [[nodiscard]] static result<segment_reader> open(Sink& sink, const format::segment_entry& entry) {
+  [[nodiscard]] static result<segment_reader> open(any_sink& sink, const format::segment_entry& entry) {
     auto opened = sink.open(entry.name);
     if (!opened) return std::move(opened).error();
     segment_reader out(*std::move(opened), entry);
@@ -40,7 +39,7 @@ class segment_reader {
   [[nodiscard]] status read(const format::footer_entry& at, checked_chunk& out) {
     buffer_.reserve(at.bytes);
     const std::span<std::byte> whole(buffer_.data(), at.bytes), head = whole.first(at.head_bytes);
-    if (status read = reader_.read(at.offset, whole); !read) return read;
+    if (status read = reader_->read(at.offset, whole); !read) return read;
     if (format::hash_head(head) != at.head_hash ||
         format::load<std::uint64_t>(head.data() + format::chunk_at::head_hash) != at.head_hash)
       return corrupt(at, "the checksum of a chunk's head does not match");
@@ -72,19 +71,20 @@ class segment_reader {
     const auto wrong = [&](const char* what) {
       return error{error_kind::corrupt, what, entry_->name, "restore falls back to the checkpoint before it"};
     };
-    if (reader_.bytes() != entry_->bytes) return wrong("the segment has not the size that the manifest says");
+    if (reader_->bytes() != entry_->bytes)
+      return wrong("the segment has not the size that the manifest says");
     const auto expected = format::segment_header(entry_->attempt, entry_->part);
     std::array<std::byte, format::segment_header_bytes> header{};
     std::array<std::byte, format::trailer_bytes> trailer{};
     if (entry_->bytes < header.size() + trailer.size()) return wrong("the segment is too short to be one");
-    if (status read = reader_.read(0, header); !read) return read;
-    if (status read = reader_.read(entry_->bytes - trailer.size(), trailer); !read) return read;
+    if (status read = reader_->read(0, header); !read) return read;
+    if (status read = reader_->read(entry_->bytes - trailer.size(), trailer); !read) return read;
     if (header != expected) return wrong("the segment's header is not what was written");
     const auto place = format::read_trailer(trailer, entry_->bytes);
     if (!place || place->hash != entry_->footer_hash)
       return wrong("the segment's trailer is not what was written");
     std::vector<std::byte> footer(place->bytes);
-    if (status read = reader_.read(place->offset, footer); !read) return read;
+    if (status read = reader_->read(place->offset, footer); !read) return read;
     if (format::hash(footer) != entry_->footer_hash)
       return wrong("the checksum of the segment's footer does not match");
     if (const char* what = format::read_footer(footer, entry_->attempt, place->offset, chunks_))
@@ -92,7 +92,7 @@ class segment_reader {
     return {};
   }
 
-  typename Sink::reader reader_;
+  std::unique_ptr<any_reader> reader_;
   const format::segment_entry* entry_;
   std::vector<format::footer_entry> chunks_;
   raw_buffer buffer_;
