@@ -5,6 +5,7 @@
 #include <checkrow/concepts.hpp>
 #include <chrono>
 #include <limits>
+#include <mutex>
 
 namespace checkrow::inline v0 {
 
@@ -19,30 +20,31 @@ struct every {
   class timer;
 };
 
-/// Thread-safe; due() is true for exactly one of the callers that reach a multiple.
+/// Thread-safe; due() is true for exactly one of the callers that come past a multiple.
 class every::timer {
  public:
-  explicit timer(const every& policy) noexcept : every_(policy), next_step_(policy.batches) {
+  explicit timer(const every& policy) noexcept
+      : every_(policy), next_step_(policy.batches), next_sample_(policy.samples) {
     restart_clock();
   }
 
   [[nodiscard]] bool due(std::uint64_t step, std::uint64_t samples) noexcept {
-    bool is_due = every_.batches != 0 && passes(next_step_, step, every_.batches);
     if (every_.samples != 0) {
       std::uint64_t unset = 0;  // counted from the first call, wherever a restored run's count stands then
       next_sample_.compare_exchange_strong(unset, after(samples == 0 ? 0 : samples - 1, every_.samples));
-      is_due |= passes(next_sample_, samples, every_.samples);
     }
-    if (every_.seconds > 0) {
-      std::int64_t next = next_time_.load();
-      is_due |= now() >= next && next_time_.compare_exchange_strong(next, now() + interval());
-    }
-    if (is_due && every_.seconds > 0) restart_clock();
-    return is_due;
+    if (!reached(step, samples)) return false;  // what nearly every call finds, without the mutex
+    const std::lock_guard lock(mutex_);
+    if (!reached(step, samples)) return false;  // another caller was first
+    if (by_batches(step)) next_step_.store(after(step, every_.batches));
+    if (by_samples(samples)) next_sample_.store(after(samples, every_.samples));
+    restart_clock();
+    return true;
   }
 
   /// A restored run goes on at this step.
   void restart(std::uint64_t step) noexcept {
+    const std::lock_guard lock(mutex_);
     if (every_.batches != 0) next_step_.store(after(step, every_.batches));
     next_sample_.store(0);
     restart_clock();
@@ -52,11 +54,14 @@ class every::timer {
   [[nodiscard]] static std::uint64_t after(std::uint64_t at, std::uint64_t each) noexcept {
     return (at / each + 1) * each;
   }
-  /// True for the one caller that moves `next` past `at`.
-  [[nodiscard]] static bool passes(std::atomic<std::uint64_t>& next, std::uint64_t at,
-                                   std::uint64_t each) noexcept {
-    std::uint64_t seen = next.load();
-    return at >= seen && next.compare_exchange_strong(seen, after(at, each));
+  [[nodiscard]] bool by_batches(std::uint64_t step) const noexcept {
+    return every_.batches != 0 && step >= next_step_.load();
+  }
+  [[nodiscard]] bool by_samples(std::uint64_t samples) const noexcept {
+    return every_.samples != 0 && samples >= next_sample_.load();
+  }
+  [[nodiscard]] bool reached(std::uint64_t step, std::uint64_t samples) const noexcept {
+    return by_batches(step) || by_samples(samples) || (every_.seconds > 0 && now() >= next_time_.load());
   }
   [[nodiscard]] static std::int64_t now() noexcept {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -71,9 +76,10 @@ class every::timer {
     if (every_.seconds > 0) next_time_.store(now() + interval());
   }
 
-  every every_;
+  const every every_;
+  std::mutex mutex_;  ///< held by those who change what is next
   std::atomic<std::uint64_t> next_step_;
-  std::atomic<std::uint64_t> next_sample_{0};
+  std::atomic<std::uint64_t> next_sample_;  ///< 0: not known yet
   std::atomic<std::int64_t> next_time_{std::numeric_limits<std::int64_t>::max()};
 };
 

@@ -20,10 +20,12 @@ struct strided {
   std::uint64_t rows = 0;
 };
 
-/// A contiguous range of elements: std::vector, std::span, std::array, Eigen's maps, ...
+/// A contiguous range of mutable elements: std::vector, std::span, std::array, Eigen's maps, ... A container
+/// has to be an lvalue: the library keeps a view of it.
 template <class R>
 concept element_range = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
-    element<std::remove_cv_t<std::ranges::range_value_t<R>>>;
+    std::ranges::borrowed_range<R> && element<std::ranges::range_value_t<R>> &&
+    !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 
 /// A view of one column's memory. It must stay where it is until the checkpointer is gone.
 class column {
@@ -31,10 +33,10 @@ class column {
   /// A contiguous range; its width is its size divided by the table's rows, or as given (a table of no rows
   /// has no size to divide: its columns have width 1 unless they say otherwise).
   template <element_range Range>
-  column(std::string column_name, Range& elements, std::uint32_t width = 0)
+  column(std::string column_name, Range&& range, std::uint32_t width = 0)
       : name(std::move(column_name)),
-        data(reinterpret_cast<std::byte*>(std::ranges::data(elements))),
-        elements(std::ranges::size(elements)),
+        data(reinterpret_cast<std::byte*>(std::ranges::data(range))),
+        elements(std::ranges::size(range)),
         shape{shape_of<std::ranges::range_value_t<Range>>(width)} {}
 
   template <element T>

@@ -118,10 +118,11 @@ inline status directory::make_folder() const {
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string folder = path.substr(0, end);
     const bool made = ::mkdir(folder.c_str(), 0777) == 0;
+    const int why = errno;  // of mkdir, where it failed
     struct ::stat found {};
-    if (!made && (errno != EEXIST || end == std::string::npos) &&
+    if (!made && (why != EEXIST || end == std::string::npos) &&
         (::stat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode)))
-      return detail::system_error("cannot make the folder", folder, errno == 0 ? ENOTDIR : errno);
+      return detail::system_error("cannot make the folder", folder, why == EEXIST ? ENOTDIR : why);
     if (made && sync == sync_discipline::full) {
       const std::size_t slash = folder.find_last_of('/');
       const std::string parent = slash == std::string::npos ? "."
