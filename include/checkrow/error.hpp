@@ -3,6 +3,7 @@
 
 #include <checkrow/version.hpp>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -51,20 +52,21 @@ struct error {
   }
 };
 
-/// Success, or an error. Contextually true on success.
+/// Success, or an error. Contextually true on success. One pointer, null on success.
 class [[nodiscard]] status {
  public:
   status() noexcept = default;
-  status(checkrow::error failure) : error_(std::move(failure)) {}
+  [[gnu::noinline]] status(checkrow::error failure)
+      : error_(std::make_unique<checkrow::error>(std::move(failure))) {}
 
-  [[nodiscard]] bool ok() const noexcept { return !error_.has_value(); }
+  [[nodiscard]] bool ok() const noexcept { return error_ == nullptr; }
   explicit operator bool() const noexcept { return ok(); }
   /// The error; only where !ok().
   [[nodiscard]] const checkrow::error& error() const& noexcept { return *error_; }
   [[nodiscard]] checkrow::error&& error() && noexcept { return std::move(*error_); }
 
  private:
-  std::optional<checkrow::error> error_;
+  std::unique_ptr<checkrow::error> error_;
 };
 
 /// A value, or an error. Contextually true where there is a value.
@@ -72,23 +74,25 @@ template <class T>
 class [[nodiscard]] result {
  public:
   result(T value) : value_(std::move(value)) {}
-  result(checkrow::error failure) : error_(std::move(failure)) {}
+  result(checkrow::error failure) : failed_(std::move(failure)) {}
 
   [[nodiscard]] bool ok() const noexcept { return value_.has_value(); }
   explicit operator bool() const noexcept { return ok(); }
   [[nodiscard]] T& operator*() & noexcept { return *value_; }
   [[nodiscard]] const T& operator*() const& noexcept { return *value_; }
   /// By value, so that a loop over *call() keeps what it loops over alive.
-  [[nodiscard]] T operator*() && noexcept(std::is_nothrow_move_constructible_v<T>) { return std::move(*value_); }
+  [[nodiscard]] T operator*() && noexcept(std::is_nothrow_move_constructible_v<T>) {
+    return std::move(*value_);
+  }
   [[nodiscard]] T* operator->() noexcept { return &*value_; }
   [[nodiscard]] const T* operator->() const noexcept { return &*value_; }
   /// The error; only where !ok().
-  [[nodiscard]] const checkrow::error& error() const& noexcept { return error_; }
-  [[nodiscard]] checkrow::error&& error() && noexcept { return std::move(error_); }
+  [[nodiscard]] const checkrow::error& error() const& noexcept { return failed_.error(); }
+  [[nodiscard]] checkrow::error&& error() && noexcept { return std::move(failed_).error(); }
 
  private:
   std::optional<T> value_;
-  checkrow::error error_;
+  status failed_;
 };
 
 /// The base of everything that a throwing call throws.

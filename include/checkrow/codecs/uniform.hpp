@@ -18,7 +18,7 @@ struct symmetric {};
 
 /// `Bits` bits per element of float32 columns, width >= 2. Encoding a decoded row gives the same bytes again.
 /// -0 comes back as +0, except in rows that are kept as they are: those with NaN or infinity, or with all
-/// elements below 2^-96 (symmetric: about 2^-94 at 4 bits).
+/// elements below 2^-96 (symmetric: whose step would be below 2^-96 or at 2^32 and above).
 template <int Bits, class Range = asymmetric>
 struct uniform {
   static_assert(Bits == 2 || Bits == 3 || Bits == 4 || Bits == 8,
