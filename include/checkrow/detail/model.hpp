@@ -141,7 +141,7 @@ template <class List, class Item>
 }
 
 [[nodiscard]] inline format::table_schema schema_of(const registered_table& table, codec_choice codec) {
-  format::table_schema out{table.name, table.rows, codec, {}};
+  format::table_schema out{.name = table.name, .rows = table.rows, .codec = codec, .columns = {}};
   for (const registered_column& column : table.columns) out.columns.push_back({column.name, column.shape});
   return out;
 }

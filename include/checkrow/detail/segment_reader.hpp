@@ -43,6 +43,7 @@ class segment_reader {
     if (format::hash_head(head) != at.head_hash ||
         format::load<std::uint64_t>(head.data() + format::chunk_at::head_hash) != at.head_hash)
       return corrupt(at, "the checksum of a chunk's head does not match");
+    if (const char* unknown = format::unknown_in_head(head)) return unsupported(unknown);
     if (const char* wrong = format::read_head(head, out.header)) return corrupt(at, wrong);
     out.payload = whole.subspan(at.head_bytes);
     if (out.header.payload_bytes != out.payload.size())
@@ -52,8 +53,8 @@ class segment_reader {
     if (out.header.attempt != entry_->attempt || out.header.position != at.offset)
       return corrupt(at, "a chunk belongs to another segment or place");
     if (out.header.kind != at.kind || out.header.table != at.table || out.header.first != at.first ||
-        out.header.last != at.last || out.header.rows != at.rows ||
-        out.header.ids != format::id_space::ordinal)
+        out.header.last != at.last || out.header.rows != at.rows || out.header.flags != at.flags ||
+        out.header.columns[0].codec != at.codec)
       return corrupt(at, "a chunk is not the one that the footer lists");
     if (!format::read_index(out.header.index, format::index_of(head, out.header), at.first, at.last, at.rows,
                             out.ids))
@@ -67,6 +68,11 @@ class segment_reader {
   }
 
  private:
+  /// Whole, but not for this version: restore must not fall back in silence.
+  [[nodiscard]] error unsupported(const char* what) const {
+    return {error_kind::unsupported, what, entry_->name, "read it with a checkrow that knows it"};
+  }
+
   [[nodiscard]] status read_frame() {
     const auto wrong = [&](const char* what) {
       return error{error_kind::corrupt, what, entry_->name, "restore falls back to the checkpoint before it"};
@@ -87,6 +93,8 @@ class segment_reader {
     if (status read = reader_->read(place->offset, footer); !read) return read;
     if (format::hash(footer) != entry_->footer_hash)
       return wrong("the checksum of the segment's footer does not match");
+    if (format::unknown_in_footer(footer))
+      return unsupported("the segment uses an incompatible feature that this version does not know");
     if (const char* what = format::read_footer(footer, entry_->attempt, place->offset, chunks_))
       return wrong(what);
     return {};

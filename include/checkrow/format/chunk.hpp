@@ -95,15 +95,26 @@ inline std::uint64_t write_head(const chunk_header& header, std::span<std::byte>
   return head_hash;
 }
 
+/// What a head, whose hash has been checked already, needs that this version does not have; null if nothing.
+[[nodiscard]] inline const char* unknown_in_head(std::span<const std::byte> head) noexcept {
+  if (head.size() < chunk_header_bytes) return nullptr;
+  const std::byte* const from = head.data();
+  const auto kind = load<chunk_kind>(from + chunk_at::kind);
+  if ((load<std::uint32_t>(from + chunk_at::incompatible) & ~known_incompatible_features) != 0)
+    return "a chunk uses an incompatible feature that this version does not know";
+  if (load<std::uint16_t>(from + chunk_at::version) != version) return "a chunk has another version";
+  if (load<id_space>(from + chunk_at::ids) != id_space::ordinal) return "a chunk has ids of another space";
+  if (kind != chunk_kind::rows && kind != chunk_kind::dense && kind != chunk_kind::state)
+    return "a chunk is of a kind that this version does not know";
+  return nullptr;
+}
+
 /// Reads a head whose hash has been checked already. Returns null, or what is wrong with it. Sizes are
 /// checked against each other and against `head`, so that every offset in the result can be trusted.
 [[nodiscard]] inline const char* read_head(std::span<const std::byte> head, chunk_header& header) {
   const std::byte* const from = head.data();
   if (head.size() < chunk_header_bytes) return "the chunk's head is shorter than a header";
   if (load<std::uint32_t>(from + chunk_at::magic) != chunk_magic) return "this is no chunk";
-  if ((load<std::uint32_t>(from + chunk_at::incompatible) & ~known_incompatible_features) != 0)
-    return "the chunk uses an incompatible feature that this version does not know";
-  if (load<std::uint16_t>(from + chunk_at::version) != version) return "the chunk has another version";
   const std::size_t header_bytes = load<std::uint16_t>(from + chunk_at::header_bytes);
   const std::size_t column_bytes = load<std::uint8_t>(from + chunk_at::column_bytes);
   const std::size_t columns = load<std::uint16_t>(from + chunk_at::columns);

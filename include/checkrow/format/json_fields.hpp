@@ -48,7 +48,7 @@ inline void write_element(json& out, element_type element, std::uint8_t bytes) {
 inline void write(json& out, const table_schema& table) {
   put(out, "name", table.name);
   put(out, "rows", table.rows);
-  put(out, "id_space", "ordinal");
+  put(out, "id_space", table.id_space);
   out["initializer"] = nullptr;
   write(put_object(out, "codec"), table.codec);
   json& columns = put_array(out, "columns");
@@ -217,6 +217,7 @@ void read_list(json_reader& in, const json& from, const char* key, std::vector<T
 inline void read(json_reader& in, const json& from, table_schema& table) {
   in.text(from, "name", table.name);
   in.number(from, "rows", table.rows);
+  in.text(from, "id_space", table.id_space);
   read(in, in.at(from, "codec"), table.codec);
   read_list(in, from, "columns", table.columns);
 }

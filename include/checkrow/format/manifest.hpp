@@ -22,6 +22,7 @@ struct table_schema {
   std::uint64_t rows = 0;
   codec_choice codec;                  ///< of the weights, when this checkpoint was written
   std::vector<column_schema> columns;  ///< the weights first, the others in order of name
+  std::string id_space = "ordinal";    ///< the only one as yet
 };
 
 struct dense_schema {

@@ -107,6 +107,11 @@ inline constexpr std::size_t checksum_bytes = checksum_key.size() + 16 + checksu
   detail::read_list(reader, in, "segments", out.segments);
   detail::read_list(reader, in, "user", out.user);
   if (!wrong.empty()) return detail::corrupt_manifest(name, wrong);
+  for (const table_schema& table : out.tables)
+    if (table.id_space != "ordinal")
+      return error{error_kind::unsupported,
+                   "table " + table.name + " has ids of the space \"" + table.id_space + "\"", name,
+                   "read it with a checkrow that knows that space"};
   return out;
 }
 

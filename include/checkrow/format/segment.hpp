@@ -87,6 +87,12 @@ struct footer_place {
   return place;
 }
 
+/// Does a footer, whose hash has been checked already, need a feature that this version does not know?
+[[nodiscard]] inline bool unknown_in_footer(std::span<const std::byte> footer) noexcept {
+  return footer.size() >= footer_header_bytes &&
+         (load<std::uint32_t>(footer.data() + 20) & ~known_incompatible_features) != 0;
+}
+
 /// Reads a footer whose hash has been checked already. Returns null, or what is wrong with it: chunks have to
 /// follow each other from the segment's header to the footer.
 [[nodiscard]] inline const char* read_footer(std::span<const std::byte> footer, const attempt_id& attempt,
@@ -95,8 +101,6 @@ struct footer_place {
   const std::byte* const from = footer.data();
   if (footer.size() < footer_header_bytes || load<std::uint32_t>(from) != footer_magic)
     return "this is no footer";
-  if ((load<std::uint32_t>(from + 20) & ~known_incompatible_features) != 0)
-    return "the segment uses an incompatible feature that this version does not know";
   const std::size_t header_bytes = load<std::uint16_t>(from + 4), entry_bytes = load<std::uint16_t>(from + 6);
   const auto count = load<std::uint64_t>(from + 8);
   if (header_bytes < footer_header_bytes || entry_bytes < footer_entry_bytes ||

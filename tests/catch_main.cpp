@@ -1,0 +1,7 @@
+// Catch2's runner, compiled once.
+#if !__has_include(<catch2/catch_all.hpp>)
+#define CATCH_CONFIG_RUNNER
+#endif
+#include "catch_shim.hpp"
+
+int main(int argc, char** argv) { return Catch::Session().run(argc, argv); }

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# A separate project uses checkrow installed (find_package) and in its tree (add_subdirectory), each with more
+# warnings than checkrow promises to be free of.
+. "$(dirname "$0")/common.sh"
+
+"$CMAKE" --install "$BUILD" --prefix "$scratch/prefix" >"$scratch/log" || { cat "$scratch/log"; fail "install"; }
+
+consume() {  # name, options...
+  local name=$1
+  shift
+  "$CMAKE" -G Ninja -S tests/consumer -B "$scratch/$name" -DCMAKE_CXX_COMPILER="$CXX" "$@" >"$scratch/log" 2>&1 &&
+    "$CMAKE" --build "$scratch/$name" >>"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "$name"; }
+  (cd "$scratch" && "$scratch/$name/consumer") || fail "the consumer ($name) does not run"
+}
+
+consume find_package -DCMAKE_PREFIX_PATH="$scratch/prefix"
+consume add_subdirectory -DCHECKROW_SOURCE="$PWD"
+! find "$scratch/prefix" -type f | grep -vE 'checkrow/.*\.hpp$|checkrow[A-Za-z]*\.cmake$|/LICENSE$' ||
+  fail "more was installed than headers, package config and the license"

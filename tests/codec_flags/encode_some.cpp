@@ -1,0 +1,66 @@
+// Compiled once per flavour, with CHECKROW_FLAVOUR = its name and other flags each time. The library's inline
+// namespace is renamed, else the linker would keep one flavour of every inline function and drop the others.
+#define CHECKROW_JOIN(a, b) a##b
+#define CHECKROW_JOINED(a, b) CHECKROW_JOIN(a, b)
+#define v0 CHECKROW_JOINED(flavour_, CHECKROW_FLAVOUR)
+#define CHECKROW_TEXT(a) #a
+#define CHECKROW_TEXT_OF(a) CHECKROW_TEXT(a)
+
+#include "encode_some.hpp"
+
+#include <checkrow/codecs/adaptive.hpp>
+#include <checkrow/codecs/uniform.hpp>
+#include <vector>
+
+namespace codec_flags {
+namespace {
+
+using namespace checkrow;
+
+std::uint64_t add_hash(std::uint64_t hash, const std::byte* bytes, std::size_t size) {
+  for (std::size_t i = 0; i < size; ++i)
+    hash = (hash ^ std::to_integer<std::uint64_t>(bytes[i])) * 0x100000001b3;
+  return hash;
+}
+
+template <class Codec>
+std::uint64_t encode_with(std::span<const float> rows, std::size_t count, std::size_t width) {
+  const Codec codec;
+  const column_shape shape{element_type::float32, 4, static_cast<std::uint32_t>(width)};
+  std::vector<std::byte> out(codec.bound(shape, count)), back(4 * rows.size());
+  const row_view from{reinterpret_cast<const std::byte*>(rows.data()), 4 * width};
+  out.resize(codec.encode(shape, from, count, out.data()));
+  if (!codec.decode(shape, out, count, {back.data(), 4 * width})) return 0;
+  return add_hash(add_hash(0xcbf29ce484222325, out.data(), out.size()), back.data(), back.size());
+}
+
+std::uint64_t encode(int codec, std::span<const float> rows, std::size_t count, std::size_t width) {
+  using encoder = std::uint64_t (*)(std::span<const float>, std::size_t, std::size_t);
+  static constexpr encoder encoders[codecs] = {
+      encode_with<uniform<2>>,
+      encode_with<uniform<3>>,
+      encode_with<uniform<4>>,
+      encode_with<uniform<8>>,
+      encode_with<uniform<2, symmetric>>,
+      encode_with<uniform<3, symmetric>>,
+      encode_with<uniform<4, symmetric>>,
+      encode_with<uniform<8, symmetric>>,
+      encode_with<adaptive<2>>,
+      encode_with<adaptive<3>>,
+      encode_with<adaptive<4>>,
+      encode_with<adaptive<2, refit>>,
+      encode_with<adaptive<3, refit>>,
+      encode_with<adaptive<4, refit>>,
+  };
+  return encoders[codec](rows, count, width);
+}
+
+}  // namespace
+
+#if defined(__FAST_MATH__)
+const flavour CHECKROW_FLAVOUR = {CHECKROW_TEXT_OF(CHECKROW_FLAVOUR), true, encode};
+#else
+const flavour CHECKROW_FLAVOUR = {CHECKROW_TEXT_OF(CHECKROW_FLAVOUR), false, encode};
+#endif
+
+}  // namespace codec_flags

@@ -1,0 +1,55 @@
+// The same rows give the same bytes from object files of different flags, and they are the bytes of all
+// releases. This program is linked with -ffast-math, so that denormals are flushed from its start on (x86).
+#include <vector>
+
+#include "../catch_shim.hpp"
+#include "../row_kinds.hpp"
+#include "encode_some.hpp"
+
+namespace {
+
+/// 20 rows of each kind, as (rows, width).
+std::vector<float> rows_of_all_kinds(std::size_t width) {
+  const checkrow::detail::default_float_environment environment;
+  std::vector<float> rows(20 * row_kinds::kind_count * width);
+  row_kinds::random_source random{width};
+  for (std::size_t i = 0; i < 20 * row_kinds::kind_count; ++i)
+    row_kinds::fill_row(random, static_cast<row_kinds::kind>(i % row_kinds::kind_count),
+                        std::span(rows).subspan(i * width, width));
+  return rows;
+}
+
+/// All widths, one codec.
+std::uint64_t hash_of(const codec_flags::flavour& flavour, int codec) {
+  std::uint64_t hash = 0;
+  for (const std::size_t width : std::initializer_list<std::size_t>{2, 3, 7, 16, 64, 100, 128, 300}) {
+    const std::vector<float> rows = rows_of_all_kinds(width);
+    hash = hash * 0x9e3779b97f4a7c15 + flavour.encode(codec, rows, rows.size() / width, width);
+  }
+  return hash;
+}
+
+/// Frozen: a change here is a change of the format.
+constexpr std::uint64_t golden[codec_flags::codecs] = {
+    0x29d2200dc52c08b0, 0xbbb6af886f4245d4, 0xa14b8fac134f069a, 0xf3d062854a49f9b5, 0x7ea5dba0e48c8eff,
+    0x0e888fe9465c16bc, 0x2c5ce22f1dc19274, 0x5c7043626664a160, 0x6f8eb57377518657, 0xd2504c4f0475b514,
+    0xaf7242a0dec8bad8, 0x1694dd2d322537f8, 0x33d9a029363cf925, 0x38d36b32c22afdc6,
+};
+
+}  // namespace
+
+TEST_CASE("Bytes do not depend on compiler flags", "[codec]") {
+  REQUIRE(codec_flags::fast_math.fast_math);
+  REQUIRE(codec_flags::ofast.fast_math);
+  REQUIRE_FALSE(codec_flags::o3.fast_math);
+#if defined(__x86_64__)
+  REQUIRE((__builtin_ia32_stmxcsr() & 0x8040u) == 0x8040u);  // flushing is on here
+#endif
+  for (const codec_flags::flavour* flavour : {&codec_flags::o0, &codec_flags::o3, &codec_flags::fast_math,
+                                              &codec_flags::ofast, &codec_flags::no_fma}) {
+    for (int codec = 0; codec < codec_flags::codecs; ++codec) {
+      CAPTURE(flavour->name, codec);
+      CHECK(hash_of(*flavour, codec) == golden[codec]);
+    }
+  }
+}

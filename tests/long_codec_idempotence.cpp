@@ -1,0 +1,87 @@
+// long_codec_idempotence [rows]: every codec over that many random rows of all kinds, in two threads.
+// decode(encode(x)) has to encode to the same bytes, and those to decode to the same row.
+#include <atomic>
+#include <checkrow/codecs/builtin.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "row_kinds.hpp"
+
+namespace {
+
+constexpr std::size_t batch_rows = 64;
+constexpr std::size_t widths[] = {2, 3, 7, 16, 64, 100, 128};
+constexpr std::size_t widest = 128;
+
+/// Rows of a batch that do not come back the same; encodes and decodes `n` rows at once.
+template <class Codec>
+std::size_t mismatches(const Codec& codec, const float* rows, std::size_t n, std::size_t width) {
+  const checkrow::column_shape shape{checkrow::element_type::float32, 4, static_cast<std::uint32_t>(width)};
+  thread_local std::vector<std::byte> first, second;
+  thread_local std::vector<float> once(batch_rows * widest), twice(batch_rows * widest);
+  first.resize(codec.bound(shape, batch_rows));
+  second.resize(first.size());
+  const auto view = [&](const float* from) {
+    return checkrow::row_view{reinterpret_cast<const std::byte*>(from), 4 * width};
+  };
+  const auto span = [&](float* to) {
+    return checkrow::row_span{reinterpret_cast<std::byte*>(to), 4 * width};
+  };
+
+  const std::size_t size = codec.encode(shape, view(rows), n, first.data());
+  bool same = codec.decode(shape, {first.data(), size}, n, span(once.data()));
+  same = same && codec.encode(shape, view(once.data()), n, second.data()) == size;
+  same = same && std::memcmp(first.data(), second.data(), size) == 0;
+  same = same && codec.decode(shape, {second.data(), size}, n, span(twice.data()));
+  same = same && std::memcmp(once.data(), twice.data(), 4 * width * n) == 0;
+  if (same) return 0;
+  if (n == 1) return 1;
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < n; ++i) wrong += mismatches(codec, rows + i * width, 1, width);
+  return wrong != 0 ? wrong : 1;
+}
+
+/// Batches from a common counter, each of one kind and width, seeded by its number.
+template <class Codec>
+std::uint64_t run(const Codec& codec, std::uint64_t rows) {
+  const std::uint64_t batches = (rows + batch_rows - 1) / batch_rows;
+  std::atomic<std::uint64_t> next = 0, wrong = 0;
+  const auto work = [&] {
+    std::vector<float> values(batch_rows * widest);
+    for (std::uint64_t batch = next++; batch < batches; batch = next++) {
+      const std::size_t width = widths[batch % std::size(widths)];
+      const int k = static_cast<int>(batch / std::size(widths) % row_kinds::kind_count);
+      row_kinds::random_source random{batch * 0x2545f4914f6cdd1d + Codec::id * 16 + Codec::bits};
+      for (std::size_t i = 0; i < batch_rows; ++i)
+        row_kinds::fill_row(random, static_cast<row_kinds::kind>(k), std::span(&values[i * width], width));
+      const std::size_t bad = mismatches(codec, values.data(), batch_rows, width);
+      if (bad != 0 && wrong.fetch_add(bad) == 0)
+        std::printf("  first mismatch: batch %llu, kind %d, width %zu\n",
+                    static_cast<unsigned long long>(batch), k, width);
+    }
+  };
+  std::thread other(work);
+  work();
+  other.join();
+  std::printf("%.*s %d bits: %llu rows, %llu mismatches\n", static_cast<int>(Codec::name.size()),
+              Codec::name.data(), int{Codec::bits}, static_cast<unsigned long long>(batches * batch_rows),
+              static_cast<unsigned long long>(wrong.load()));
+  std::fflush(stdout);
+  return wrong;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::uint64_t rows = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 200000;
+  if (rows == 0) {
+    std::fprintf(stderr, "usage: long_codec_idempotence [rows]\n");
+    return 2;
+  }
+  std::uint64_t wrong = 0;
+  checkrow::detail::builtin_codecs{}.for_each([&](const auto& codec) { wrong += run(codec, rows); });
+  return wrong == 0 ? 0 : 1;
+}

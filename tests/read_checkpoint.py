@@ -1,0 +1,323 @@
+#!/usr/bin/env python3
+"""Reads checkrow checkpoints: a second implementation of format 1, written from docs/format.md alone.
+
+    read_checkpoint.py FOLDER [--list] [--dump OUTDIR]
+
+It checks everything that the page states and falls back to an older checkpoint where the newest is damaged.
+As a module: load(folder) -> {"sequence", "step", "manifest", "tables": {name: {column: array}}, "dense", "states"}.
+Needs numpy and xxhash (Debian: python3-numpy, python3-xxhash).
+"""
+import argparse
+import json
+import os
+import re
+import struct
+import sys
+
+import numpy as np
+import xxhash
+
+DTYPES = {1: "<f4", 2: "<f2", 3: "<u2", 4: "<i4", 5: "<i8", 6: "u1", 7: "<f8", 8: "<u4", 9: "<u8"}  # bfloat16: bits
+QUANTISED = {2: (2, 3, 4, 8), 3: (2, 3, 4, 8), 4: (2, 3, 4), 5: (2, 3, 4)}
+ROWS, DENSE, STATE = 1, 3, 4
+SEGMENT_HEADER = struct.Struct("<QHHI16sI28s")
+FOOTER_HEADER = struct.Struct("<IHHQII16sQ16s")
+ENTRY = struct.Struct("<IBBHB7sQQQQQQQQ")
+TRAILER = struct.Struct("<QQQQ")
+CHUNK_HEADER = struct.Struct("<IHHBBBBHBBIIIIQQQQQQ16sQQ16s")
+COLUMN = struct.Struct("<HBBB3sIIQQ")
+
+
+class Damaged(Exception):
+    """This checkpoint can't be read; an older one may be."""
+
+
+class Unsupported(Exception):
+    """The checkpoint was written by a newer checkrow or with a user's own codec: falling back would lose work."""
+
+
+def need(condition, what):
+    if not condition:
+        raise Damaged(what)
+
+
+def dtype_of(element):
+    return np.dtype(DTYPES.get(element["code"], f"V{element['bytes']}"))
+
+
+def xxh3(data):
+    return xxhash.xxh3_64_intdigest(data)
+
+
+def aligned(size):
+    return (size + 63) // 64 * 64
+
+
+def need_zero(data, what):
+    need(not any(data), f"{what} isn't zero")
+
+
+# ------------------------------------------------------------------------------------------------------- manifest
+
+
+def read_manifest(data, sequence, attempt):
+    need(re.fullmatch(rb'.*,"checksum":"[0-9a-f]{16}"\}\n', data, re.DOTALL), "the manifest doesn't end in a checksum")
+    need(int(data[-19:-3], 16) == xxh3(data[:-32]), "the manifest's checksum is wrong")
+    manifest = json.loads(data)
+    need(manifest["format"] == "checkrow", "the manifest is of another format")
+    if manifest["version"] != 1 or manifest["incompatible_features"]:
+        raise Unsupported(f"version {manifest['version']}, features {manifest['incompatible_features']}")
+    need(manifest["sequence"] == sequence and manifest["attempt"] == attempt, "the manifest has another blob's name")
+    lists = [manifest["dense"], manifest["states"], manifest["tables"]]
+    for group in lists + [table["columns"][1:] for table in manifest["tables"]]:
+        names = [item["name"].encode() for item in group]
+        need(names == sorted(set(names)), "names are out of order")
+    return manifest
+
+
+# -------------------------------------------------------------------------------------------------------- segment
+
+
+def read_segment(data, listed, manifest):
+    """Yields (kind, index, ids, arrays of the columns) of each chunk. `listed`: the segment in the manifest."""
+    attempt = bytes.fromhex(listed["attempt"])
+    need(listed["name"] == f"{listed['sequence']:012}-{listed['attempt']}-p{listed['part']:04}.segment", "odd name")
+    need(len(data) == listed["bytes"], f"{len(data)} bytes rather than {listed['bytes']}")
+    provisional = 1 if manifest["provisional"] else 0
+    header = SEGMENT_HEADER.pack(0x574F524B43454843, 64, 1, provisional, attempt, listed["part"], bytes(28))
+    need(data[:64] == header, "the header is wrong")
+
+    footer_at, footer_size, footer_hash, magic = TRAILER.unpack(data[-32:])
+    need(magic == 0x444E454745535243 and footer_at + footer_size + 32 == len(data), "the trailer is wrong")
+    footer = data[footer_at:-32]
+    need(xxh3(footer) == footer_hash == int(listed["footer_hash"], 16), "the footer's hash is wrong")
+    magic, head, size, count, _, incompatible, of_attempt, at, zero = FOOTER_HEADER.unpack_from(footer)
+    need((magic, head, size, of_attempt, at) == (0x54465243, 64, 80, attempt, footer_at), "the footer is wrong")
+    need(footer_size == 64 + 80 * count, "the footer has another size than its entries")
+    need_zero(zero, "the end of the footer's header")
+    if incompatible:
+        raise Unsupported(f"segment feature bits {incompatible:#x}")
+
+    position, rows = 64, 0
+    for entry in ENTRY.iter_unpack(footer[64:]):
+        need(entry[9] == position and entry[10] % 64 == 0, "chunks don't follow each other")
+        yield read_chunk(data[position:position + entry[10]], entry, attempt, manifest)
+        position += entry[10]
+        rows += entry[8] if entry[1] == ROWS else 0
+    need(position == footer_at, "the footer doesn't follow the last chunk")
+    need(rows == listed["rows"], f"{rows} rows rather than {listed['rows']}")
+
+
+def read_chunk(chunk, entry, attempt, manifest):
+    table, kind, flags, codec, bits, zero, first, last, rows, position, size, head_size, head_hash, payload_hash = entry
+    (magic, header_size, version, h_kind, id_space, index_kind, h_flags, columns, column_size, k, _, incompatible,
+     h_table, reserved, h_first, h_last, h_rows, ids_size, payload_size, h_position, h_attempt, h_payload_hash,
+     h_head_hash, end) = CHUNK_HEADER.unpack_from(chunk)
+    head, payload = chunk[:head_size], chunk[head_size:]
+    need((magic, header_size, version, column_size) == (0x4B435243, 128, 1, 32), "a chunk's header is wrong")
+    need(xxh3(head[:104] + bytes(8) + head[112:]) == head_hash == h_head_hash, "the hash of a chunk's head is wrong")
+    need(xxh3(payload) == payload_hash == h_payload_hash, "the hash of a chunk's payload is wrong")
+    if incompatible or id_space != 0 or flags or kind not in (ROWS, DENSE, STATE):
+        raise Unsupported(f"chunk of kind {kind}, id space {id_space}, flags {flags}, feature bits {incompatible:#x}")
+    need((h_table, h_kind, h_flags, h_first, h_last, h_rows, h_position, h_attempt)
+         == (table, kind, flags, first, last, rows, position, attempt), "a chunk and its footer entry differ")
+    need_zero(zero + end + bytes([reserved != 0]), "a reserved byte")
+    need(rows and len(payload) == payload_size, "a chunk's sizes are wrong")
+    need(payload_size <= 1 << 20 or rows == 1, "a payload is too large")
+
+    ids_at = aligned(128 + 32 * columns)
+    need(head_size == aligned(ids_at + ids_size), "the size of a chunk's head is wrong")
+    need_zero(head[128 + 32 * columns:ids_at] + head[ids_at + ids_size:], "padding of a chunk's head")
+    ids = read_ids(index_kind, head[ids_at:ids_at + ids_size], first, last)
+    need(len(ids) == rows and ids[0] == first and ids[-1] == last, "row ids don't match the chunk's header")
+    need(k == 255 or first >> k == last >> k, "ids lie outside the range of 2^k")
+
+    if kind == ROWS:
+        schema = manifest["tables"][table]
+        expected = [(c["element"], c["width"]) for c in schema["columns"]]
+        limit = schema["rows"]
+    else:
+        element = manifest["dense"][table]["element"] if kind == DENSE else {"code": 6, "bytes": 1}
+        expected = [(element, 1)]
+        limit = manifest["dense"][table]["count"] if kind == DENSE else manifest["states"][table]["bytes"]
+        need(index_kind == 0 and k == 255, "dense parameters and states have ranges")
+    need(columns == len(expected) and last < limit, "a chunk doesn't fit its table")
+
+    arrays, at = [], 0
+    for i, (element, width) in enumerate(expected):
+        code, element_bytes = element["code"], element["bytes"]
+        c_codec, c_bits, c_code, c_bytes, zero3, c_width, zero4, offset, c_size = COLUMN.unpack_from(head, 128 + 32 * i)
+        need((c_code, c_bytes, c_width, offset) == (code, element_bytes, width, at), "a column descriptor is wrong")
+        need_zero(zero3 + bytes([zero4 != 0]), "a reserved byte")
+        need(i or (c_codec, c_bits) == (codec, bits), "the footer entry has another codec")
+        section, at = payload[at:at + c_size], aligned(at + c_size)
+        need(len(section) == c_size, "a section is cut off")
+        need_zero(payload[offset + c_size:at], "padding of a payload")
+        if c_codec == 1:
+            need(c_bits == 0 and c_size == rows * width * element_bytes, "a section has the wrong size")
+            arrays.append(np.frombuffer(section, dtype_of(element)).reshape(rows, width))
+        elif c_codec >= 0x8000:
+            raise Unsupported(f"a user's own codec {c_codec:#x}")
+        else:
+            need(kind == ROWS and i == 0 and width > 1 and code == 1, "only weights of float32 are quantised")
+            need(c_bits in QUANTISED.get(c_codec, ()), f"unknown codec {c_codec} with {c_bits} bits")
+            arrays.append(read_quantised(section, c_codec, c_bits, rows, width))
+    need(at == payload_size, "the payload has another size than its sections")
+    return kind, table, ids, arrays
+
+
+def read_ids(kind, data, first, last):
+    need(first <= last, "ids are out of order")
+    if kind == 0:  # range
+        need(len(data) == 0, "a range has bytes")
+        return np.arange(first, last + 1)
+    if kind == 1:  # bitmap
+        need(len(data) == ((last - first) // 64 + 1) * 8, "a bitmap has the wrong size")
+        return first + np.flatnonzero(np.unpackbits(np.frombuffer(data, "u1"), bitorder="little"))
+    need(kind == 2 and len(data) % 4 == 0, "unknown row ids")
+    gaps = np.frombuffer(data, "<u4").astype(np.int64)
+    need(np.all(gaps > 0), "ids don't ascend")
+    return first + np.concatenate([[0], np.cumsum(gaps)])
+
+
+def read_quantised(section, codec, bits, rows, width):
+    stride, qm = -(-width * bits // 8), (1 << bits) - 1
+    exceptions, scale_bits, offset_bits, zero, extra, zero48 = struct.unpack_from("<IBBHQ48s", section)
+    codes_at = aligned(64 + 4 * rows)
+    directory_at = aligned(codes_at + rows * stride)
+    extra_at = directory_at + 8 * exceptions
+    need((scale_bits, offset_bits, zero) == (16, 16, 0), "a quantised section's header is wrong")
+    need(len(section) == extra_at + extra, "a quantised section has the wrong size")
+    need_zero(zero48 + section[64 + 4 * rows:codes_at] + section[codes_at + rows * stride:directory_at], "padding")
+
+    scale = np.frombuffer(section, "<u2", 2 * rows, 64)[0::2].astype(np.uint32)
+    m = np.frombuffer(section, "<i2", 2 * rows, 64)[1::2].astype(np.float64)
+    slots = np.frombuffer(section, "u1", rows * stride, codes_at).reshape(rows, stride)
+    unpacked = np.unpackbits(slots, axis=1, bitorder="little")
+    need(not unpacked[:, width * bits:].any(), "unused bits of codes aren't zero")
+    q = unpacked[:, :width * bits].reshape(rows, width, bits) @ (1 << np.arange(bits))
+
+    # All rows as NARROW ones first; a float32's products and sums below are exact in double.
+    s = ((scale + 15872) << 14).view(np.float32).astype(np.float64)
+    grid = 8 if bits == 8 else 16
+    if codec == 3:
+        y = (2 * q - qm) * (s / 2)[:, None]
+        need(not m[scale != 0].any(), "a symmetric row has an offset")
+    else:
+        y = (m[:, None] + q * grid) * (s / grid)[:, None]
+    y = y.astype(np.float32)
+
+    wide, raw = (scale == 0) & (m == 1), (scale == 0) & (m == 2)
+    need(np.all((scale != 0) | (m == 0) | wide | raw) and not (codec == 3 and wide.any()), "a row of unknown class")
+    y[(scale == 0) & (m == 0)] = 0
+    need(not slots[(scale == 0) & ~wide].any(), "a zero or RAW row has codes")
+    directory = np.frombuffer(section, "<u4", 2 * exceptions, directory_at).reshape(-1, 2)
+    need(np.array_equal(directory[:, 0], np.flatnonzero(wide | raw)), "the directory of exceptions is wrong")
+    at = 0
+    for slot, offset in directory.tolist():
+        need(offset == at, "exception data doesn't follow each other")
+        floats = np.frombuffer(section, "<f4", 2 if wide[slot] else width, extra_at + offset)
+        y[slot] = q[slot] * np.float64(floats[0]) + np.float64(floats[1]) if wide[slot] else floats
+        at += 4 * len(floats)
+    need(at == extra, "exception data has another size")
+    return y
+
+
+# ----------------------------------------------------------------------------------------------------- checkpoint
+
+
+def list_manifests(folder):
+    """(sequence, attempt, name), the newest first."""
+    matches = (re.fullmatch(r"(\d{12,})-([0-9a-f]{32})\.manifest", name) for name in os.listdir(folder))
+    return sorted(((int(m[1]), m[2], m[0]) for m in matches if m), reverse=True)
+
+
+def read_blob(folder, name):
+    with open(os.path.join(folder, name), "rb") as file:
+        return file.read()
+
+
+def load_one(folder, sequence, attempt, name):
+    try:
+        where = "manifest"
+        manifest = read_manifest(read_blob(folder, name), sequence, attempt)
+        tables = [[np.zeros((t["rows"], c["width"]), dtype_of(c["element"])) for c in t["columns"]]
+                  for t in manifest["tables"]]
+        dense = [[np.zeros((d["count"], 1), dtype_of(d["element"]))] for d in manifest["dense"]]
+        states = [[np.zeros((s["bytes"], 1), "u1")] for s in manifest["states"]]
+        items = {ROWS: tables, DENSE: dense, STATE: states}
+        filled = {(kind, i): 0 for kind in (DENSE, STATE) for i in range(len(items[kind]))}
+        for listed in manifest["segments"]:
+            where = listed["name"]
+            own = listed["sequence"] == sequence
+            written = [np.zeros(t["rows"], bool) for t in manifest["tables"]]
+            for kind, index, ids, arrays in read_segment(read_blob(folder, where), listed, manifest):
+                if kind == ROWS:
+                    need(not written[index][ids].any(), "a segment has a row twice")
+                    written[index][ids] = True
+                elif own:
+                    need(filled[kind, index] == ids[0], "dense parameters or states have a gap")
+                    filled[kind, index] = int(ids[-1]) + 1
+                else:
+                    continue  # dense parameters and states of an older save
+                for array, values in zip(items[kind][index], arrays):
+                    array[ids] = values
+            need(not listed["full"] or all(w.all() for w in written), "a full segment lacks rows")
+        where = "segments"
+        need(all(n == len(items[kind][i][0]) for (kind, i), n in filled.items()), "dense parameters or states are cut")
+    except Damaged as error:
+        raise Damaged(f"{where}: {error}") from None
+    except (OSError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError,
+            struct.error) as error:
+        raise Damaged(f"{where}: {type(error).__name__}: {error}") from error
+    return {
+        "sequence": sequence, "step": manifest["step"], "manifest": manifest,
+        "tables": {t["name"]: {c["name"]: a for c, a in zip(t["columns"], arrays)}
+                   for t, arrays in zip(manifest["tables"], tables)},
+        "dense": {d["name"]: a[0][:, 0] for d, a in zip(manifest["dense"], dense)},
+        "states": {s["name"]: a[0].tobytes() for s, a in zip(manifest["states"], states)},
+    }
+
+
+def load(folder, complain=lambda message: print(message, file=sys.stderr)):
+    for sequence, attempt, name in list_manifests(folder):
+        try:
+            return load_one(folder, sequence, attempt, name)
+        except Damaged as error:
+            complain(f"checkpoint {sequence} is damaged: {error}")
+    raise Damaged(f"no whole checkpoint in {folder}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Reads checkrow checkpoints (format 1).")
+    parser.add_argument("folder")
+    parser.add_argument("--list", action="store_true", help="list all checkpoints and whether they are whole")
+    parser.add_argument("--dump", metavar="OUTDIR", help="write every column, dense parameter and state, raw")
+    arguments = parser.parse_args()
+    if arguments.list:
+        for sequence, attempt, name in list_manifests(arguments.folder):
+            try:
+                manifest = load_one(arguments.folder, sequence, attempt, name)["manifest"]
+                print(f"{sequence}: step {manifest['step']}, {'full' if manifest['full'] else 'delta'}, "
+                      f"{len(manifest['segments'])} segments, {sum(s['bytes'] for s in manifest['segments'])} bytes")
+            except (Damaged, Unsupported) as error:
+                print(f"{sequence}: {error}")
+        return
+    try:
+        checkpoint = load(arguments.folder)
+    except (Damaged, Unsupported, OSError) as error:
+        sys.exit(str(error))
+    files = {f"{t}.{c}": a for t, columns in checkpoint["tables"].items() for c, a in columns.items()}
+    files.update((f"dense/{name}", a) for name, a in checkpoint["dense"].items())
+    files.update((f"states/{name}", np.frombuffer(s, "u1")) for name, s in checkpoint["states"].items())
+    print(f"checkpoint {checkpoint['sequence']}, step {checkpoint['step']}")
+    for name, array in files.items():
+        print(f"{name}: {array.dtype} {list(array.shape)}")
+        if arguments.dump:
+            path = os.path.join(arguments.dump, name + ".bin")
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            array.tofile(path)
+
+
+if __name__ == "__main__":
+    main()
