@@ -2,7 +2,9 @@
 // model.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <checkrow/concepts.hpp>
 #include <limits>
 #include <random>
@@ -324,6 +326,28 @@ void check_threads() {
   }
 }
 
+/// Threads that work on the same blocks at the same time lose none of each other's bits.
+template <class Tracker>
+void check_threads_in_step() {
+  constexpr unsigned thread_count = 4;
+  constexpr std::uint64_t count = 60'000;
+  tracked<Tracker> rows(count);
+  std::atomic<unsigned> ready{0};
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < thread_count; ++t)
+    threads.emplace_back([&, t] {
+      ids mine;
+      for (std::uint64_t id = t; id < count; id += thread_count) mine.push_back(id);
+      for (++ready; ready < thread_count;) std::this_thread::yield();
+      for (std::size_t at = 0; at < mine.size(); at += 100)
+        rows.touch(
+            std::span<const std::uint64_t>(mine).subspan(at, std::min<std::size_t>(100, mine.size() - at)));
+    });
+  for (std::thread& one : threads) one.join();
+  CHECK(rows.dirty() == count);
+  CHECK(rows.walk(cursor::base).size() == count);
+}
+
 template <class Tracker>
 void check_tracker_contract() {
   SECTION("one save after another") { check_one_save_after_another<Tracker>(); }
@@ -339,6 +363,7 @@ void check_tracker_contract() {
   SECTION("restored") { check_restored<Tracker>(); }
   SECTION("random operations") { check_random_operations<Tracker>(); }
   SECTION("four threads") { check_threads<Tracker>(); }
+  SECTION("four threads in step") { check_threads_in_step<Tracker>(); }
 }
 
 }  // namespace tracker_contract

@@ -119,10 +119,11 @@ class checkpointer {
   /// the save is in the ticket, told to the observer, and thrown by its wait() and by finish(): the rows stay
   /// dirty, so the next save has them. Misuse: called inside a batch scope of the same thread.
   [[nodiscard]] result<ticket> try_save(std::uint64_t step) {
+    const auto asked = detail::steady_clock::now();
     if (path_.gate.inside()) return inside("save");
     const auto lock = hold();
     fresh_ = false;
-    return path_.save(step);
+    return path_.save(step, asked);
   }
 
   /// Waits until everything saved is durable; an error where the last save is not. May be called again.
@@ -144,7 +145,7 @@ class checkpointer {
     for (const auto& table : path_.model.tables) touched |= table->dirty() != 0;
     path_.gate.close();
     detail::restore_path restore(path_, asked, asked.verify_first.value_or(touched));
-    auto found = restore.run();
+    auto found = detail::guarded_result("restoring", path_.sink().where(), [&] { return restore.run(); });
     path_.gate.reopen();
     if (!found) path_.notify({.kind = event_kind::failed, .why = &found.error()});
     if (found && *found) {

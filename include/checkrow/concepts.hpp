@@ -124,7 +124,6 @@ concept blob_reader = std::movable<R> && requires(R reader, std::uint64_t offset
 };
 
 /// Named immutable blobs. Names are letters, digits, '.', '-' and '_'.
-///
 ///   create(name) -> result<writer>    open(name) -> result<reader>    list() -> result<vector<blob>>
 ///   remove(name) -> status            where() -> string, for messages
 ///   claim(part) -> result<claim>      optional: the right to write that part, until the claim is destroyed;
@@ -143,7 +142,7 @@ concept sink = std::movable<S> && requires(S store, std::string_view name) {
   { store.where() } -> std::convertible_to<std::string>;
 };
 
-// ----------------------------------------------------------------------------------------- two smaller seams
+// Two smaller seams.
 
 /// Decides when a save is due. `timer` is made from the policy; due() is true for exactly one of the threads
 /// that ask, restart() says where a restored run goes on.
@@ -262,7 +261,7 @@ struct as_codec_set<codec_set<Codecs...>> {
 };
 
 template <policy_kind Kind, class... Ps>
-inline constexpr std::size_t count_of = (std::size_t{0} + ... + (kind_of<Ps>() == Kind ? 1 : 0));
+inline constexpr std::size_t how_many = (std::size_t{0} + ... + (kind_of<Ps>() == Kind ? 1 : 0));
 
 struct no_sink;
 
@@ -272,32 +271,29 @@ struct no_sink;
 /// bitmap tracker, intermittent strategy, stop_and_copy capture, and no due policy.
 template <class... Ps>
 struct policies {
+  using kind = detail::policy_kind;
+  template <kind Kind>
+  static constexpr std::size_t count = detail::how_many<Kind, Ps...>;
   static_assert(
-      ((detail::kind_of<Ps>() != detail::policy_kind::none) && ...),
+      ((detail::kind_of<Ps>() != kind::none) && ...),
       "checkrow: policies<...> was given a type that is no policy: a codec has id and encode(), a tracker "
       "has table_rows, a strategy has plan(), a sink has writer and reader; see concepts.hpp");
-  static_assert(
-      detail::count_of<detail::policy_kind::sink, Ps...> >= 1,
-      "checkrow: a checkpointer needs a sink: pass directory{\"path\"}, memory{} or one of your own");
-  static_assert(detail::count_of<detail::policy_kind::sink, Ps...> <= 1, "checkrow: two sinks were given");
-  static_assert(detail::count_of<detail::policy_kind::codec, Ps...> <= 1,
+  static_assert(count<kind::sink> >= 1,
+                "checkrow: a checkpointer needs a sink: pass directory{\"path\"}, memory{} or your own");
+  static_assert(count<kind::sink> <= 1, "checkrow: two sinks were given");
+  static_assert(count<kind::codec> <= 1,
                 "checkrow: two codecs were given; use codec_set<...> to choose one per table at run time");
-  static_assert(detail::count_of<detail::policy_kind::tracker, Ps...> <= 1,
-                "checkrow: two trackers were given");
-  static_assert(detail::count_of<detail::policy_kind::strategy, Ps...> <= 1,
-                "checkrow: two strategies were given");
-  static_assert(detail::count_of<detail::policy_kind::due, Ps...> <= 1,
-                "checkrow: two due policies were given");
-  static_assert(detail::count_of<detail::policy_kind::capture, Ps...> <= 1,
-                "checkrow: two captures were given");
+  static_assert(count<kind::tracker> <= 1, "checkrow: two trackers were given");
+  static_assert(count<kind::strategy> <= 1, "checkrow: two strategies were given");
+  static_assert(count<kind::due> <= 1, "checkrow: two due policies were given");
+  static_assert(count<kind::capture> <= 1, "checkrow: two captures were given");
 
-  using codecs = typename detail::as_codec_set<
-      typename detail::pick<detail::policy_kind::codec, exact, Ps...>::type>::type;
-  using tracker = typename detail::pick<detail::policy_kind::tracker, bitmap, Ps...>::type;
-  using strategy = typename detail::pick<detail::policy_kind::strategy, intermittent, Ps...>::type;
-  using sink = typename detail::pick<detail::policy_kind::sink, detail::no_sink, Ps...>::type;
-  using due = typename detail::pick<detail::policy_kind::due, never_due, Ps...>::type;
-  using capture = typename detail::pick<detail::policy_kind::capture, stop_and_copy, Ps...>::type;
+  using codecs = typename detail::as_codec_set<typename detail::pick<kind::codec, exact, Ps...>::type>::type;
+  using tracker = typename detail::pick<kind::tracker, bitmap, Ps...>::type;
+  using strategy = typename detail::pick<kind::strategy, intermittent, Ps...>::type;
+  using sink = typename detail::pick<kind::sink, detail::no_sink, Ps...>::type;
+  using due = typename detail::pick<kind::due, never_due, Ps...>::type;
+  using capture = typename detail::pick<kind::capture, stop_and_copy, Ps...>::type;
 };
 
 }  // namespace checkrow::inline v0

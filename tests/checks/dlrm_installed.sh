@@ -16,7 +16,8 @@ done
 dlrm=("$scratch/build/dlrm" --quick --dim 16 --batch 32 --steps 50 --every 8 --codec exact)
 "${dlrm[@]}" >"$scratch/undisturbed" || fail "an undisturbed run"
 code=0
-("${dlrm[@]}" --checkpoints "$scratch/run" --kill-in-save 3 >"$scratch/log") 2>/dev/null || code=$?
+"${dlrm[@]}" --checkpoints "$scratch/run" --kill-in-save 3 >"$scratch/log" 2>&1 &
+wait $! 2>/dev/null || code=$?
 [ $code = 137 ] || { cat "$scratch/log"; fail "--kill-in-save: exit code $code, not that of a SIGKILL"; }
 "${dlrm[@]}" --checkpoints "$scratch/run" >"$scratch/resumed" || fail "the run that resumes"
 cat "$scratch/resumed"

@@ -27,8 +27,7 @@ class save_path {
         capture_(std::move(capture_policy)) {}
 
   /// Saves at the boundary between two batches; see checkpointer::save().
-  [[nodiscard]] ticket save(std::uint64_t step) {
-    const auto asked = steady_clock::now();
+  [[nodiscard]] ticket save(std::uint64_t step, steady_clock::time_point asked) {
     auto job = std::make_shared<save_request>();
     last_ticket = job->outcome;
     job->manifest.step = job->figures.step = step;
@@ -176,7 +175,7 @@ class save_path {
   /// Encodes, writes and commits. On failure every blob of the attempt is removed and the rows stay dirty,
   /// since no cursor moves.
   void run(save_request& job) {
-    status done = write_and_commit(job);
+    status done = guarded("saving", sink_->where(), [&] { return write_and_commit(job); });
     job.figures.total_seconds = seconds_since(job.sealed);
     event last{.kind = done ? event_kind::committed : event_kind::failed,
                .sequence = job.figures.sequence,
