@@ -10,10 +10,15 @@ trap 'rm -rf "$work"' EXIT
 RANDOM=$seed
 
 "$program" "$work/never" $steps "$work/never.bytes" >"$work/never.out"
-start=$(date +%s%N)
-"$program" "$work/timed" $steps "$work/timed.bytes" >"$work/timed.out"
-microseconds=$((($(date +%s%N) - start) / 1000))
-cmp "$work/never.bytes" "$work/timed.bytes"
+microseconds=""
+for _ in 1 2 3 4 5; do # the shortest of several: a kill that comes after the end is none
+  rm -rf "$work/timed"
+  start=$(date +%s%N)
+  "$program" "$work/timed" $steps "$work/timed.bytes" >"$work/timed.out"
+  took=$((($(date +%s%N) - start) / 1000))
+  [ -n "$microseconds" ] && [ "$microseconds" -lt $took ] || microseconds=$took
+  cmp "$work/never.bytes" "$work/timed.bytes"
+done
 
 killed=0 resumed=0 inside=0 tries=0
 while ((killed < kills)); do

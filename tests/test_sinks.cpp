@@ -98,6 +98,20 @@ int in_child(Child child, Meanwhile meanwhile) {
 
 }  // namespace
 
+TEST_CASE("directory leaves no file of what was abandoned", "[sink]") {
+  const temporary_folder folder;
+  directory store{folder.path()};
+  {
+    auto abandoned = store.create("one"), dropped = store.create("two");
+    REQUIRE(abandoned->append(pattern(100)).ok());
+    REQUIRE(dropped->append(pattern(100)).ok());
+    CHECK(files_in(folder.path()).size() == 2);
+    abandoned->abandon();
+    CHECK(files_in(folder.path()).size() == 1);
+  }
+  CHECK(files_in(folder.path()).empty());
+}
+
 TEST_CASE("directory makes its folder with the parents, and not before it is written to", "[sink]") {
   for (const sync_discipline sync : {sync_discipline::full, sync_discipline::none}) {
     const temporary_folder top;

@@ -326,26 +326,30 @@ void check_threads() {
   }
 }
 
-/// Threads that work on the same blocks at the same time lose none of each other's bits.
+/// Threads that work on the same blocks at the same time: no bit is lost, none is counted twice.
 template <class Tracker>
 void check_threads_in_step() {
-  constexpr unsigned thread_count = 4;
-  constexpr std::uint64_t count = 60'000;
-  tracked<Tracker> rows(count);
-  std::atomic<unsigned> ready{0};
-  std::vector<std::thread> threads;
-  for (unsigned t = 0; t < thread_count; ++t)
-    threads.emplace_back([&, t] {
-      ids mine;
-      for (std::uint64_t id = t; id < count; id += thread_count) mine.push_back(id);
-      for (++ready; ready < thread_count;) std::this_thread::yield();
-      for (std::size_t at = 0; at < mine.size(); at += 100)
-        rows.touch(
-            std::span<const std::uint64_t>(mine).subspan(at, std::min<std::size_t>(100, mine.size() - at)));
-    });
-  for (std::thread& one : threads) one.join();
-  CHECK(rows.dirty() == count);
-  CHECK(rows.walk(cursor::base).size() == count);
+  constexpr unsigned thread_count = 4, rounds = 600;
+  constexpr std::uint64_t at_once = 128, count = at_once * rounds;
+  for (const bool same_rows : {false, true}) {
+    CAPTURE(same_rows);
+    tracked<Tracker> rows(count);
+    std::atomic<unsigned> arrived{0};
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < thread_count; ++t)
+      threads.emplace_back([&, t] {
+        for (unsigned round = 0; round < rounds; ++round) {
+          ids mine;  // each thread its own rows of the same words, or all of them the same rows
+          for (std::uint64_t i = same_rows ? 0 : t; i < at_once; i += same_rows ? 1 : thread_count)
+            mine.push_back(round * at_once + i);
+          for (++arrived; arrived < (round + 1) * thread_count;) std::this_thread::yield();
+          rows.touch_ids(mine);
+        }
+      });
+    for (std::thread& one : threads) one.join();
+    CHECK(rows.dirty() == count);
+    CHECK(rows.walk(cursor::base).size() == count);
+  }
 }
 
 template <class Tracker>

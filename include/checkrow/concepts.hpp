@@ -62,6 +62,7 @@ concept row_codec = std::copyable<C> &&
 ///                         A failed save commits nothing, so its rows are still changed
 ///   mark(cursor, ids)     at restore: those rows count as changed since that cursor's point
 ///   clear()               at restore: nothing has changed
+/// commit() and mark() ignore cursors that the strategy does not keep.
 template <class R>
 concept table_row_tracker = requires(R rows, const R seen, std::span<const std::uint64_t> ids,
                                      std::span<const std::int32_t> narrow) {
@@ -107,8 +108,8 @@ struct blob {
   std::uint64_t bytes = 0;
 };
 
-/// Writes one blob. Append, make durable and publish are different verbs: nobody sees the blob before
-/// commit() returned success, and then it is durable. Dropping a writer abandons the blob.
+/// Writes one blob. Nobody sees the blob before commit() returned success, and then it is durable. Dropping a
+/// writer abandons the blob. After commit() or abandon() nothing more is called.
 template <class W>
 concept blob_writer = std::movable<W> && requires(W writer, std::span<const std::byte> bytes) {
   { writer.append(bytes) } -> std::same_as<status>;

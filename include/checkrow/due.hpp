@@ -11,7 +11,8 @@ namespace checkrow::inline v0 {
 
 /// Due once so many batches, samples or seconds have gone by since the last time; with several given,
 /// whichever comes first. Zero means: not by this measure. Batches and samples count in whole multiples, so
-/// that a resumed run saves at the same steps as one that was never killed.
+/// that a resumed run saves at the same steps as one that was never killed (by samples: where its own saves
+/// were at multiples, since a restore knows no sample count).
 struct every {
   std::uint64_t batches = 0;
   std::uint64_t samples = 0;

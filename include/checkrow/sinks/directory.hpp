@@ -135,9 +135,13 @@ inline status directory::make_folder() const {
 }
 
 inline result<directory::writer> directory::create(std::string_view name) const {
-  const std::string final_path = file_of(name);
-  auto opened =
-      detail::file::open(final_path + std::string(temporary), O_WRONLY | O_CREAT | O_TRUNC, "cannot create");
+  const std::string final_path = file_of(name), on_the_way = final_path + std::string(temporary);
+  constexpr int flags = O_WRONLY | O_CREAT | O_EXCL;  // a name has one writer at a time
+  auto opened = detail::file::open(on_the_way, flags, "cannot create");
+  if (!opened && opened.error().kind == error_kind::not_found) {
+    if (status made = make_folder(); !made) return std::move(made).error();
+    opened = detail::file::open(on_the_way, flags, "cannot create");
+  }
   if (!opened) return std::move(opened).error();
   return writer(*std::move(opened), final_path, *this);
 }
