@@ -240,17 +240,16 @@ class checkpointer {
   }
 
   [[nodiscard]] static error inside(const char* call) {
-    return {error_kind::misuse,
-            std::string(call) + " inside a batch scope of the same thread would wait for itself", "",
-            "end() the scope first"};
+    return detail::make_error(error_kind::misuse,
+                              {call, " inside a batch scope of the same thread would wait for itself"}, {},
+                              {"end() the scope first"});
   }
 
   [[nodiscard]] result<table_type> add_table(std::string name, const column& weights, std::uint64_t dim,
                                              const table_options& with) {
     if (dim == 0 || dim > 0xffffffff || weights.elements % dim != 0)
-      return error{error_kind::misuse,
-                   std::to_string(weights.elements) + " weights are no rows of dim " + std::to_string(dim),
-                   "table " + name, "the weights' size has to be rows times dim"};
+      return detail::make_error(error_kind::misuse, {weights.elements, " weights are no rows of dim ", dim},
+                                {"table ", name}, {"the weights' size has to be rows times dim"});
     auto described = detail::register_table(std::move(name), weights, weights.elements / dim, with);
     if (!described) return std::move(described).error();
     if (status fits = path_.check_codec(*described, path_.codec_of(*described)); !fits)

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <checkrow/version.hpp>
+#include <concepts>
+#include <cstdint>
 #include <exception>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -51,6 +55,42 @@ struct error {
     return out;
   }
 };
+
+namespace detail {
+
+/// A piece of a message: text or a number.
+struct word {
+  constexpr word(const char* of) noexcept : text(of) {}
+  constexpr word(std::string_view of) noexcept : text(of) {}
+  word(const std::string& of) noexcept : text(of) {}
+  template <std::integral Number>
+  constexpr word(Number of) noexcept
+      : number(std::uint64_t(of)), is_number(true), is_negative(std::cmp_less(of, 0)) {}
+
+  std::string_view text;
+  std::uint64_t number = 0;
+  bool is_number = false;
+  bool is_negative = false;
+};
+using words = std::initializer_list<word>;
+
+[[nodiscard, gnu::noinline]] inline std::string join(words pieces) {
+  std::string out;
+  for (const word& piece : pieces)
+    if (!piece.is_number)
+      out += piece.text;
+    else
+      out += piece.is_negative ? std::to_string(std::int64_t(piece.number)) : std::to_string(piece.number);
+  return out;
+}
+
+/// Put together out of line: concatenation in place would be a good part of a program's code.
+[[nodiscard, gnu::noinline]] inline error make_error(error_kind kind, words what, words where = {},
+                                                     words next = {}, int os_error = 0) {
+  return {kind, join(what), join(where), join(next), os_error};
+}
+
+}  // namespace detail
 
 /// Success, or an error. Contextually true on success. One pointer, null on success.
 class [[nodiscard]] status {

@@ -184,8 +184,8 @@ class table_handle {
 
   template <class Id>
   [[nodiscard]] status out_of_range(Id id) const noexcept {
-    return error{error_kind::misuse, "row id " + std::to_string(id) + " is out of range",
-                 "table " + table_->name, "ids are 0 to " + std::to_string(table_->rows) + " - 1"};
+    return detail::make_error(error_kind::misuse, {"row id ", id, " is out of range"},
+                              {"table ", table_->name}, {"ids are 0 to ", table_->rows, " - 1"});
   }
 
   detail::tracked_table<Tracker, Capture>* table_;

@@ -18,10 +18,10 @@ namespace checkrow::inline v0::detail {
 [[nodiscard]] inline status check_untouched(const model_table& table) {
   for (const auto& [row, hash] : table.audited)
     if (!table.touched(row) && hash_of_row(table, row) != hash)
-      return error{error_kind::misuse,
-                   "row " + std::to_string(row) + " changed since the last save, but was not touched",
-                   "table " + table.name,
-                   "touch rows before they are updated; touch_all() for updates of every row"};
+      return make_error(error_kind::misuse,
+                        {"row ", row, " changed since the last save, but was not touched"},
+                        {"table ", table.name},
+                        {"touch rows before they are updated; touch_all() for updates of every row"});
   return {};
 }
 

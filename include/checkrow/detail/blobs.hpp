@@ -1,9 +1,9 @@
 // The blobs of a sink as checkpoints: reading manifests, finding them in order, collecting what none needs.
 #pragma once
 
-#include <algorithm>
 #include <checkrow/detail/erased.hpp>
 #include <checkrow/format/manifest_json.hpp>
+#include <list>
 #include <map>
 #include <set>
 
@@ -14,16 +14,18 @@ struct named_blob {
   format::blob_name name;
 };
 
+using blob_list = std::list<named_blob>;  // sorted by relinking: less code than moving strings about
+
 /// The blobs of this format, manifests of the greatest sequence first; other files are not listed.
-[[nodiscard]] inline result<std::vector<named_blob>> list_blobs(any_sink& sink) {
+[[nodiscard]] inline result<blob_list> list_blobs(any_sink& sink) {
   auto listed = sink.list();
   if (!listed) return std::move(listed).error();
-  std::vector<named_blob> out;
+  blob_list out;
   for (blob& one : *listed) {
     named_blob named{std::move(one), {}};
     if (format::parse_blob_name(named.stored.name, named.name)) out.push_back(std::move(named));
   }
-  std::sort(out.begin(), out.end(), [](const named_blob& a, const named_blob& b) {
+  out.sort([](const named_blob& a, const named_blob& b) {
     if (a.name.is_manifest != b.name.is_manifest) return a.name.is_manifest;
     return std::tie(a.name.sequence, a.stored.name) > std::tie(b.name.sequence, b.stored.name);
   });
@@ -37,8 +39,8 @@ inline constexpr std::uint64_t manifest_bytes_limit = std::uint64_t{1} << 30;
   auto reader = sink.open(name);
   if (!reader) return std::move(reader).error();
   if ((*reader)->bytes() > manifest_bytes_limit)
-    return error{error_kind::corrupt, "the manifest is too large to be one", name,
-                 "restore falls back to the checkpoint before it"};
+    return make_error(error_kind::corrupt, {"the manifest is too large to be one"}, {name},
+                      {"restore falls back to the checkpoint before it"});
   std::string text((*reader)->bytes(), '\0');
   if (status read = (*reader)->read(0, std::as_writable_bytes(std::span(text))); !read)
     return std::move(read).error();
@@ -46,26 +48,25 @@ inline constexpr std::uint64_t manifest_bytes_limit = std::uint64_t{1} << 30;
   format::blob_name named;
   if (manifest && (!format::parse_blob_name(name, named) || named.sequence != manifest->sequence ||
                    named.attempt != format::hex(manifest->attempt)))
-    return error{error_kind::corrupt, "the manifest belongs to another checkpoint", name,
-                 "restore falls back to the checkpoint before it"};
+    return make_error(error_kind::corrupt, {"the manifest belongs to another checkpoint"}, {name},
+                      {"restore falls back to the checkpoint before it"});
   return manifest;
 }
 
 /// Are all segments that the manifest lists there, with the sizes it says?
-[[nodiscard]] inline status check_segments_listed(const format::manifest& manifest,
-                                                  const std::vector<named_blob>& blobs) {
+[[nodiscard]] inline status check_segments_listed(const format::manifest& manifest, const blob_list& blobs) {
   std::map<std::string_view, std::uint64_t> sizes;
   for (const named_blob& one : blobs) sizes.emplace(one.stored.name, one.stored.bytes);
   for (const format::segment_entry& segment : manifest.segments) {
     const auto found = sizes.find(segment.name);
     if (found == sizes.end())
-      return error{error_kind::not_found, "a segment of the checkpoint is missing", segment.name,
-                   "restore falls back to the checkpoint before it"};
+      return make_error(error_kind::not_found, {"a segment of the checkpoint is missing"}, {segment.name},
+                        {"restore falls back to the checkpoint before it"});
     if (found->second != segment.bytes)
-      return error{error_kind::corrupt,
-                   "a segment of the checkpoint has " + std::to_string(found->second) + " bytes instead of " +
-                       std::to_string(segment.bytes),
-                   segment.name, "restore falls back to the checkpoint before it"};
+      return make_error(
+          error_kind::corrupt,
+          {"a segment of the checkpoint has ", found->second, " bytes instead of ", segment.bytes},
+          {segment.name}, {"restore falls back to the checkpoint before it"});
   }
   return {};
 }

@@ -126,13 +126,13 @@ class chunk_decoder {
   std::string named = "codec id " + std::to_string(codec.id) + ", " + std::to_string(codec.bits) + " bits";
   if (theirs != saved.codecs.end()) named += " (" + text_of(*theirs) + ")";
   if (mine == known.end())
-    return error{error_kind::unsupported,
-                 "the checkpoint needs a codec that this program does not have: " + named, where,
-                 "add that codec to the checkpointer's codec_set"};
+    return make_error(error_kind::unsupported,
+                      {"the checkpoint needs a codec that this program does not have: ", named}, {where},
+                      {"add that codec to the checkpointer's codec_set"});
   if (theirs != saved.codecs.end() && (theirs->name != mine->name || theirs->version != mine->version))
-    return error{error_kind::unsupported,
-                 "the checkpoint was written with another codec of this id: " + named, where,
-                 "this program's is " + text_of(*mine)};
+    return make_error(error_kind::unsupported,
+                      {"the checkpoint was written with another codec of this id: ", named}, {where},
+                      {"this program's is ", text_of(*mine)});
   return {};
 }
 

@@ -86,8 +86,8 @@ class file {
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return system_error("cannot read", path_);
       if (n == 0)
-        return error{error_kind::corrupt, "the file ends before the bytes asked for", path_,
-                     "it was truncated"};
+        return make_error(error_kind::corrupt, {"the file ends before the bytes asked for"}, {path_},
+                          {"it was truncated"});
       out = out.subspan(std::size_t(n));
       offset += std::uint64_t(n);
     }

@@ -16,10 +16,9 @@ template <class Call>
   } catch (const failure& known) {
     return known.error();
   } catch (const std::exception& thrown) {
-    return error{error_kind::misuse, std::string(whose) + " threw: " + thrown.what(), where,
-                 "mend that code"};
+    return make_error(error_kind::misuse, {whose, " threw: ", thrown.what()}, {where}, {"mend that code"});
   } catch (...) {
-    return error{error_kind::misuse, std::string(whose) + " threw something", where, "mend that code"};
+    return make_error(error_kind::misuse, {whose, " threw something"}, {where}, {"mend that code"});
   }
 #else
   (void)whose, (void)where;

@@ -72,8 +72,8 @@ struct registered_model {
 /// Names of tables, columns, dense parameters and states: UTF-8 without control characters, 1 to 255 bytes.
 [[nodiscard]] inline status check_name(const char* of, const std::string& name) {
   if (!name.empty() && name.size() <= 255 && is_utf8(name)) return {};
-  return error{error_kind::misuse, std::string("not a name for a ") + of, "\"" + name + "\"",
-               "use 1 to 255 bytes of UTF-8 without control characters"};
+  return make_error(error_kind::misuse, {"not a name for a ", of}, {"\"", name, "\""},
+                    {"use 1 to 255 bytes of UTF-8 without control characters"});
 }
 
 /// Inserts in order of name; false where the name is taken.
@@ -87,8 +87,8 @@ template <class List, class Item>
 }
 
 [[nodiscard]] inline error name_taken(const char* of, const std::string& name) {
-  return {error_kind::misuse, std::string("a ") + of + " of this name is registered already", name,
-          "give each one a name of its own"};
+  return make_error(error_kind::misuse, {"a ", of, " of this name is registered already"}, {name},
+                    {"give each one a name of its own"});
 }
 
 /// One column of a table of `rows` rows: the width follows from the size where it was not given.
@@ -100,21 +100,20 @@ template <class List, class Item>
   if (out.shape.width == 0) {
     const std::uint64_t width = rows == 0 ? 1 : from.elements / rows;
     if (width == 0 || width > 0xffffffff)
-      return error{error_kind::misuse,
-                   "a column of " + std::to_string(from.elements) + " elements cannot have " +
-                       std::to_string(rows) + " rows",
-                   where, "its size has to be the table's rows times its width"};
+      return make_error(error_kind::misuse,
+                        {"a column of ", from.elements, " elements cannot have ", rows, " rows"}, {where},
+                        {"its size has to be the table's rows times its width"});
     out.shape.width = std::uint32_t(width);
   }
   if (from.elements != rows * out.shape.width)
-    return error{error_kind::misuse,
-                 "a column of " + std::to_string(from.elements) + " elements does not fit " +
-                     std::to_string(rows) + " rows of width " + std::to_string(out.shape.width),
-                 where, "its size has to be the table's rows times its width"};
+    return make_error(
+        error_kind::misuse,
+        {"a column of ", from.elements, " elements does not fit ", rows, " rows of width ", out.shape.width},
+        {where}, {"its size has to be the table's rows times its width"});
   if (out.stride == 0) out.stride = out.shape.row_bytes();
   if (out.stride < out.shape.row_bytes())
-    return error{error_kind::misuse, "the stride is smaller than a row", where,
-                 "give the distance of two rows in bytes"};
+    return make_error(error_kind::misuse, {"the stride is smaller than a row"}, {where},
+                      {"give the distance of two rows in bytes"});
   return out;
 }
 
@@ -172,9 +171,9 @@ template <class T>
       if constexpr (std::is_convertible_v<answer, status>)
         return state.load_state(bytes);
       else if constexpr (std::is_convertible_v<answer, bool>)
-        return state.load_state(bytes)
-                   ? status{}
-                   : error{error_kind::misuse, "load_state() refused the bytes", "state " + where, ""};
+        return state.load_state(bytes) ? status{}
+                                       : make_error(error_kind::misuse, {"load_state() refused the bytes"},
+                                                    {"state ", where}, {});
       else
         return state.load_state(bytes), status{};
     };

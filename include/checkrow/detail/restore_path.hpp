@@ -19,7 +19,7 @@ class restore_path {
     for (const named_blob& candidate : *blobs) {
       if (!candidate.name.is_manifest) break;
       auto manifest = load_manifest(path_.sink(), candidate.stored.name);
-      status done = manifest ? restore(*manifest, *blobs) : status(std::move(manifest).error());
+      status done = manifest ? restore(*std::move(manifest), *blobs) : status(std::move(manifest).error());
       if (done) return std::optional(std::move(found_));
       const bool damaged =
           done.error().kind == error_kind::corrupt || done.error().kind == error_kind::not_found;
@@ -45,8 +45,8 @@ class restore_path {
                         : options_.consistency != consistency_level::consistent ? ".consistency"
                                                                                 : nullptr;
     if (field == nullptr) return {};
-    return error{error_kind::unsupported, "this restore option is not built yet", field,
-                 "leave it at its default"};
+    return make_error(error_kind::unsupported, {"this restore option is not built yet"}, {field},
+                      {"leave it at its default"});
   }
 
   [[nodiscard]] error with_tables(error failed) const {
@@ -56,7 +56,7 @@ class restore_path {
   }
 
   /// One candidate. Corrupt or not_found: go on with the one before. Anything else ends the restore.
-  [[nodiscard]] status restore(const format::manifest& manifest, const std::vector<named_blob>& blobs) {
+  [[nodiscard]] status restore(format::manifest manifest, const blob_list& blobs) {
     auto plan = schema_matcher(options_.columns).match(manifest, path_.model);
     if (!plan) return std::move(plan).error();
     if (status listed = check_segments_listed(manifest, blobs); !listed) return listed;
@@ -74,17 +74,18 @@ class restore_path {
     const bool has_base =
         std::any_of(manifest.segments.begin(), manifest.segments.end(), [](const auto& s) { return s.full; });
     if (touched_model_ && !has_base)
-      return error{error_kind::corrupt,
-                   "it does not hold every row, and a damaged newer checkpoint has been applied in part",
-                   manifest.segments.empty() ? "" : manifest.segments.back().name,
-                   "initialise the model and restore with .verify_first = true"};
+      return make_error(
+          error_kind::corrupt,
+          {"it does not hold every row, and a damaged newer checkpoint has been applied in part"},
+          {manifest.segments.empty() ? "" : manifest.segments.back().name},
+          {"initialise the model and restore with .verify_first = true"});
     if (verify_first_)
       if (status sound = walk(segments, manifest, *plan, decoder, decode_mode::verify); !sound) return sound;
     begin_writing();
     if (status applied = walk(segments, manifest, *plan, decoder, decode_mode::apply); !applied)
       return applied;
     if (status applied = decoder.apply_small(path_.model); !applied) return applied;
-    finish(manifest);
+    finish(std::move(manifest));
     return {};
   }
 
@@ -101,8 +102,9 @@ class restore_path {
     if (!segment.entry().full) return {};
     for (std::size_t t = 0; t < rows.size(); ++t)
       if (rows[t] != manifest.tables[t].rows)
-        return error{error_kind::corrupt, "a full segment lacks rows of table " + manifest.tables[t].name,
-                     segment.entry().name, "restore falls back to the checkpoint before it"};
+        return make_error(error_kind::corrupt,
+                          {"a full segment lacks rows of table ", manifest.tables[t].name},
+                          {segment.entry().name}, {"restore falls back to the checkpoint before it"});
     return {};
   }
 
@@ -140,8 +142,9 @@ class restore_path {
         if (!segment.entry().full) mark(*path_.model.tables[plan.tables[entry.table].table], chunk);
       }
     if (const char* wrong = decoder.check_small())
-      return error{error_kind::corrupt, wrong, manifest.segments.empty() ? "" : manifest.segments.back().name,
-                   "restore falls back to the checkpoint before it"};
+      return make_error(error_kind::corrupt, {wrong},
+                        {manifest.segments.empty() ? "" : manifest.segments.back().name},
+                        {"restore falls back to the checkpoint before it"});
     return {};
   }
 
@@ -152,8 +155,7 @@ class restore_path {
     table.mark(cursor::base, chunk.ids);
   }
 
-  void finish(const format::manifest& manifest) {
-    if (options_.columns.empty()) path_.parent = std::make_shared<const format::manifest>(manifest);
+  void finish(format::manifest manifest) {
     path_.restores = manifest.restores + (options_.columns.empty() ? 1 : 0);
     found_.seconds = seconds_since(start_);
     found_.step = manifest.step;
@@ -169,6 +171,8 @@ class restore_path {
                   .rows = found_.rows,
                   .bytes = found_.bytes,
                   .seconds = found_.seconds});
+    if (options_.columns.empty())
+      path_.parent = std::make_shared<const format::manifest>(std::move(manifest));
   }
 
   save_path& path_;

@@ -23,9 +23,9 @@ struct restore_plan {
          std::to_string(shape.element_bytes) + " bytes) x " + std::to_string(shape.width);
 }
 
-[[nodiscard]] inline error schema_error(std::string what, std::string where) {
-  return {error_kind::misuse, std::move(what), std::move(where),
-          "register the model as it was saved, or restore some columns only with .columns"};
+[[nodiscard]] inline error schema_error(words what, words where) {
+  return make_error(error_kind::misuse, what, where,
+                    {"register the model as it was saved, or restore some columns only with .columns"});
 }
 
 template <class List>
@@ -45,11 +45,12 @@ class schema_matcher {
     for (const auto& table : model.tables)
       if (!find_by_name(
               saved.tables, table->name, [](const auto& t) -> const auto& { return t.name; }))
-        return schema_error("the checkpoint has no such table", "table " + table->name);
+        return schema_error({"the checkpoint has no such table"}, {"table ", table->name});
     for (const format::table_schema& table : saved.tables) {
       const auto at = find_by_name(
           model.tables, table.name, [](const auto& t) -> const auto& { return t->name; });
-      if (!at) return schema_error("the model has no such table, the checkpoint has", "table " + table.name);
+      if (!at)
+        return schema_error({"the model has no such table, the checkpoint has"}, {"table ", table.name});
       auto target = match_table(table, *model.tables[*at]);
       if (!target) return std::move(target).error();
       target->table = *at;
@@ -59,19 +60,18 @@ class schema_matcher {
       return std::move(done).error();
     for (std::size_t i = 0; i < saved.dense.size(); ++i)
       if (plan.dense[i] && schema_of(model.dense[*plan.dense[i]]) != saved.dense[i])
-        return schema_error("its size or element type differs: " + std::to_string(saved.dense[i].count) +
-                                " elements were saved, the model has " +
-                                std::to_string(model.dense[*plan.dense[i]].count),
-                            "dense parameter " + saved.dense[i].name);
+        return schema_error({"its size or element type differs: ", saved.dense[i].count,
+                             " elements were saved, the model has ", model.dense[*plan.dense[i]].count},
+                            {"dense parameter ", saved.dense[i].name});
     if (status done = match_items("state", saved.states, model.states, plan.states); !done)
       return std::move(done).error();
     for (std::size_t i = 0; i < saved.states.size(); ++i)
       if (plan.states[i] &&
           model.states[*plan.states[i]].fixed_bytes.value_or(saved.states[i].bytes) != saved.states[i].bytes)
-        return schema_error("its size differs: " + std::to_string(saved.states[i].bytes) +
-                                " bytes were saved, the model's has " +
-                                std::to_string(*model.states[*plan.states[i]].fixed_bytes),
-                            "state " + saved.states[i].name);
+        return schema_error(
+            {"its size differs: ", saved.states[i].bytes, " bytes were saved, the model's has ",
+             *model.states[*plan.states[i]].fixed_bytes},
+            {"state ", saved.states[i].name});
     return plan;
   }
 
@@ -84,9 +84,7 @@ class schema_matcher {
                                                  const registered_table& table) const {
     const std::string where = "table " + table.name;
     if (saved.rows != table.rows)
-      return schema_error(
-          std::to_string(saved.rows) + " rows were saved, the model has " + std::to_string(table.rows),
-          where);
+      return schema_error({saved.rows, " rows were saved, the model has ", table.rows}, {where});
     table_target target;
     std::size_t found = 0, asked = 0;
     for (const registered_column& column : table.columns) asked += wanted(column.name) ? 1 : 0;
@@ -94,18 +92,18 @@ class schema_matcher {
       const auto at = find_by_name(
           table.columns, column.name, [](const auto& c) -> const auto& { return c.name; });
       if (!at && only_.empty())
-        return schema_error("the model has no such column, the checkpoint has",
-                            where + ", column " + column.name);
+        return schema_error({"the model has no such column, the checkpoint has"},
+                            {where, ", column ", column.name});
       const bool taken = at && wanted(column.name);
       if (taken && table.columns[*at].shape != column.shape)
         return schema_error(
-            text_of(column.shape) + " was saved, the model has " + text_of(table.columns[*at].shape),
-            where + ", column " + column.name);
+            {text_of(column.shape), " was saved, the model has ", text_of(table.columns[*at].shape)},
+            {where, ", column ", column.name});
       target.columns.push_back(taken ? &table.columns[*at] : nullptr);
       found += taken ? 1 : 0;
     }
-    if (found != asked) return schema_error("the checkpoint lacks a column of the model", where);
-    if (found == 0) return schema_error("none of the columns asked for is in this table", where);
+    if (found != asked) return schema_error({"the checkpoint lacks a column of the model"}, {where});
+    if (found == 0) return schema_error({"none of the columns asked for is in this table"}, {where});
     return target;
   }
 
@@ -118,13 +116,11 @@ class schema_matcher {
     const auto name_of = [](const auto& item) -> const auto& { return item.name; };
     for (const Registered& item : model)
       if (!find_by_name(saved, item.name, name_of))
-        return schema_error(std::string("the checkpoint has no such ") + kind,
-                            std::string(kind) + " " + item.name);
+        return schema_error({"the checkpoint has no such ", kind}, {kind, " ", item.name});
     for (const Saved& item : saved) {
       out.push_back(find_by_name(model, item.name, name_of));
       if (!out.back() && only_.empty())
-        return schema_error(std::string("the model has no such ") + kind + ", the checkpoint has",
-                            std::string(kind) + " " + item.name);
+        return schema_error({"the model has no such ", kind, ", the checkpoint has"}, {kind, " ", item.name});
     }
     return {};
   }

@@ -65,14 +65,13 @@ class save_path {
     const std::string named =
         "codec id " + std::to_string(codec.id) + ", " + std::to_string(codec.bits) + " bits";
     if (!codecs_->contains(codec))
-      return error{error_kind::misuse, "this codec is not in the checkpointer's codec_set",
-                   "table " + table.name + ", " + named, "choose one of the set, or add it to the set"};
+      return make_error(error_kind::misuse, {"this codec is not in the checkpointer's codec_set"},
+                        {"table ", table.name, ", ", named}, {"choose one of the set, or add it to the set"});
     if (shape.width > 1 && !codecs_->accepts(codec, shape))
-      return error{error_kind::misuse,
-                   std::string("this codec cannot encode ") + to_string(shape.element) +
-                       " weights of width " + std::to_string(shape.width),
-                   "table " + table.name + ", " + named,
-                   "choose exact for that table, with a codec_set<...>"};
+      return make_error(
+          error_kind::misuse,
+          {"this codec cannot encode ", to_string(shape.element), " weights of width ", shape.width},
+          {"table ", table.name, ", ", named}, {"choose exact for that table, with a codec_set<...>"});
     return {};
   }
 
@@ -148,7 +147,8 @@ class save_path {
 
   [[nodiscard]] status check_plan(const save_plan& plan, const history& past) const {
     const auto wrong = [&](const char* what) {
-      return error{error_kind::misuse, what, "strategy " + strategy_.name, "mend the strategy's plan()"};
+      return make_error(error_kind::misuse, {what}, {"strategy ", strategy_.name},
+                        {"mend the strategy's plan()"});
     };
     for (std::size_t i = 0; i < plan.keep.size(); ++i)
       if (plan.keep[i] >= past.segments.size() || (i > 0 && plan.keep[i] <= plan.keep[i - 1]))

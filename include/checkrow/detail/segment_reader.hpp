@@ -63,19 +63,21 @@ class segment_reader {
   }
 
   [[nodiscard]] error corrupt(const format::footer_entry& at, const char* what) const {
-    return {error_kind::corrupt, what, entry_->name + ", chunk at " + std::to_string(at.offset),
-            "restore falls back to the checkpoint before it"};
+    return make_error(error_kind::corrupt, {what}, {entry_->name, ", chunk at ", at.offset},
+                      {"restore falls back to the checkpoint before it"});
   }
 
  private:
   /// Whole, but not for this version: restore must not fall back in silence.
   [[nodiscard]] error unsupported(const char* what) const {
-    return {error_kind::unsupported, what, entry_->name, "read it with a checkrow that knows it"};
+    return make_error(error_kind::unsupported, {what}, {entry_->name},
+                      {"read it with a checkrow that knows it"});
   }
 
   [[nodiscard]] status read_frame() {
     const auto wrong = [&](const char* what) {
-      return error{error_kind::corrupt, what, entry_->name, "restore falls back to the checkpoint before it"};
+      return make_error(error_kind::corrupt, {what}, {entry_->name},
+                        {"restore falls back to the checkpoint before it"});
     };
     if (reader_->bytes() != entry_->bytes)
       return wrong("the segment has not the size that the manifest says");

@@ -19,7 +19,8 @@ inline constexpr std::size_t checksum_bytes = checksum_key.size() + 16 + checksu
 }
 
 [[nodiscard]] inline error corrupt_manifest(const std::string& name, std::string what) {
-  return {error_kind::corrupt, std::move(what), name, "restore falls back to the checkpoint before it"};
+  return checkrow::detail::make_error(error_kind::corrupt, {what}, {name},
+                                      {"restore falls back to the checkpoint before it"});
 }
 
 }  // namespace detail
@@ -83,8 +84,9 @@ inline constexpr std::size_t checksum_bytes = checksum_key.size() + 16 + checksu
         error_kind::unsupported, "the checkpoint has format version " + std::to_string(format_version), name,
         "read it with a checkrow that knows that version; this one knows " + std::to_string(version)};
   if (!features.empty())
-    return error{error_kind::unsupported, "the checkpoint needs the feature \"" + features.front() + "\"",
-                 name, "read it with a checkrow that knows that feature"};
+    return checkrow::detail::make_error(error_kind::unsupported,
+                                        {"the checkpoint needs the feature \"", features.front(), "\""},
+                                        {name}, {"read it with a checkrow that knows that feature"});
 
   manifest out;
   reader.number(in, "sequence", out.sequence);
@@ -109,9 +111,9 @@ inline constexpr std::size_t checksum_bytes = checksum_key.size() + 16 + checksu
   if (!wrong.empty()) return detail::corrupt_manifest(name, wrong);
   for (const table_schema& table : out.tables)
     if (table.id_space != "ordinal")
-      return error{error_kind::unsupported,
-                   "table " + table.name + " has ids of the space \"" + table.id_space + "\"", name,
-                   "read it with a checkrow that knows that space"};
+      return checkrow::detail::make_error(
+          error_kind::unsupported, {"table ", table.name, " has ids of the space \"", table.id_space, "\""},
+          {name}, {"read it with a checkrow that knows that space"});
   return out;
 }
 

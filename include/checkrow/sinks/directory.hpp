@@ -185,8 +185,9 @@ inline result<directory::claim_type> directory::claim(std::uint32_t part) const 
   while (::flock(lock->descriptor(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return detail::system_error("cannot lock", lock->path());
-    return error{error_kind::misuse, "part " + std::to_string(part) + " has a writer already", lock->path(),
-                 "one checkpointer writes a part: end the other one, or give this one another folder", errno};
+    return detail::make_error(
+        error_kind::misuse, {"part ", part, " has a writer already"}, {lock->path()},
+        {"one checkpointer writes a part: end the other one, or give this one another folder"}, errno);
   }
   return claim_type(*std::move(lock));
 }

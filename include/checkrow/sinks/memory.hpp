@@ -57,8 +57,8 @@ class memory {
     std::set<std::uint32_t> claimed;
   };
   [[nodiscard]] static error not_here(std::string_view name) {
-    return {error_kind::not_found, "no such blob", "memory, " + std::string(name),
-            "list() names those that exist"};
+    return detail::make_error(error_kind::not_found, {"no such blob"}, {"memory, ", name},
+                              {"list() names those that exist"});
   }
 
   std::shared_ptr<store> store_ = std::make_shared<store>();
@@ -91,8 +91,8 @@ class memory::reader {
   [[nodiscard]] std::uint64_t bytes() const noexcept { return content_->size(); }
   [[nodiscard]] status read(std::uint64_t offset, std::span<std::byte> out) const {
     if (offset > content_->size() || out.size() > content_->size() - offset)
-      return error{error_kind::corrupt, "the blob ends before the bytes asked for", "memory",
-                   "it was truncated"};
+      return detail::make_error(error_kind::corrupt, {"the blob ends before the bytes asked for"}, {"memory"},
+                                {"it was truncated"});
     std::copy_n(content_->data() + offset, out.size(), out.data());
     return {};
   }
@@ -130,8 +130,8 @@ inline result<memory::reader> memory::open(std::string_view name) const {
 inline result<memory::claim_type> memory::claim(std::uint32_t part) {
   const std::lock_guard lock(store_->mutex);
   if (!store_->claimed.insert(part).second)
-    return error{error_kind::misuse, "part " + std::to_string(part) + " has a writer already", "memory",
-                 "one checkpointer writes a part; end the other one first"};
+    return detail::make_error(error_kind::misuse, {"part ", part, " has a writer already"}, {"memory"},
+                              {"one checkpointer writes a part; end the other one first"});
   return claim_type(*this, part);
 }
 
