@@ -8,6 +8,11 @@
 #include <thread>
 #include <utility>
 
+#if defined(__linux__)
+#include <pthread.h>
+#include <sched.h>
+#endif
+
 namespace checkrow::inline v0::detail {
 
 class background {
@@ -41,7 +46,16 @@ class background {
   }
 
  private:
+  /// Leaves the cores to the trainer when it wakes up: a batch thread does not preempt.
+  static void yield_to_trainer() noexcept {
+#if defined(__linux__)
+    const ::sched_param none{};
+    ::pthread_setschedparam(::pthread_self(), SCHED_BATCH, &none);
+#endif
+  }
+
   void run() {
+    yield_to_trainer();
     std::unique_lock lock(mutex_);
     for (;;) {
       changed_.wait(lock, [this] { return stop_ || job_; });
