@@ -1,8 +1,8 @@
-// Trains a DLRM on a click log: the built-in one, or a file in Criteo's format.
+// Trains a DLRM on a click log, the built-in one or a file in Criteo's format, and checkpoints it. Killed at
+// any moment and started again, it goes on from its newest checkpoint.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "checkpoints.hpp"
 #include "click_log.hpp"
 #include "criteo_file.hpp"
 #include "evaluate.hpp"
@@ -18,6 +19,7 @@
 #include "options.hpp"
 #include "progress.hpp"
 #include "reader.hpp"
+#include "report.hpp"
 #include "train.hpp"
 
 namespace {
@@ -74,29 +76,6 @@ std::uint64_t digest(const model<float>& trained) {
   return hash;
 }
 
-struct outcome {
-  std::uint64_t steps = 0;
-  double samples_per_second = 0;
-  quality held_out;
-  std::uint64_t parameters = 0;  ///< their digest
-};
-
-void report(const options& chosen, const outcome& found) {
-  const char* const against = chosen.data.empty() ? "against true click probabilities" : "against labels";
-  std::printf("held out: loss %.6f (%s), AUC %.4f, %s samples\n", found.held_out.loss, against,
-              found.held_out.auc, with_commas(found.held_out.samples).c_str());
-  std::printf("parameters: %016" PRIx64 "\n", found.parameters);
-  if (chosen.result.empty()) return;
-  std::FILE* const file = std::fopen(chosen.result.c_str(), "w");
-  if (!file) throw std::runtime_error("cannot write " + chosen.result + ": " + std::strerror(errno));
-  std::fprintf(file,
-               R"({"steps":%)" PRIu64 R"(,"loss":%.9f,"auc":%.6f,"held_out":%zu,"samples_per_second":%.0f,)"
-               R"("parameters":"%016)" PRIx64 "\"}\n",
-               found.steps, found.held_out.loss, found.held_out.auc, found.held_out.samples,
-               found.samples_per_second, found.parameters);
-  if (std::fclose(file) != 0) throw std::runtime_error("cannot write " + chosen.result);
-}
-
 /// The width of the terminal that is written to; 0 where that is none.
 std::size_t terminal_columns() {
   winsize size{};
@@ -104,30 +83,71 @@ std::size_t terminal_columns() {
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+void print_resumed(const checkrow::restored& found) {
+  for (const checkrow::error& damaged : found.passed_over)
+    std::printf("passed over a checkpoint: %s\n", damaged.text().c_str());
+  std::printf("resumed from checkpoint %s, at step %s: %s read in %.2f s\n",
+              with_commas(found.sequence).c_str(), with_commas(found.step).c_str(),
+              megabytes(found.bytes).c_str(), found.seconds);
+}
+
+/// Trains from the newest checkpoint, if there is one, to the end; the last step.
+std::uint64_t train(const options& chosen, model<float>& trained, reader& batches, progress& shown,
+                    report& told) {
+  schedule plan{.last_step = chosen.steps, .interval = chosen.every, .threads = chosen.threads};
+  std::uint64_t last = 0;
+  if (chosen.checkpoints.empty()) {
+    no_checkpoints none;
+    print_model(trained);
+    return train(trained, batches, none, shown, plan);
+  }
+  with_strategy(chosen.strategy, [&]<class Strategy>(Strategy) {
+    const checkpoint_settings settings{
+        .folder = chosen.checkpoints, .codec = codec_of(chosen.codec), .kill_in_save = chosen.kill_in_save};
+    checkpoints<Strategy> saved(settings, trained, batches, shown, told);
+    if (const auto found = saved.restore()) {
+      plan.first_step = found->step;
+      print_resumed(*found);
+    } else {
+      print_model(trained);
+    }
+    last = train(trained, batches, saved, shown, plan);
+    saved.finish();
+  });
+  return last;
+}
+
 void run(const options& chosen) {
+  report told(chosen.report);
   model<float> trained({.dim = chosen.dim, .rows = scaled_table_sizes(chosen.scale()), .seed = chosen.seed});
-  print_model(trained);
 
   const auto log = open_log(chosen, part::train, ~std::uint64_t{0});
   reader batches(*log, chosen.batch);
   progress shown(stdout, terminal_columns(), chosen.steps);
-  no_checkpoints checkpoints;
-  const schedule plan{.last_step = chosen.steps, .interval = chosen.interval, .threads = chosen.threads};
-  outcome found;
-  found.steps = train(trained, batches, checkpoints, shown, plan);
-  found.samples_per_second = shown.samples_per_second();
-  if (found.steps == 0) throw std::runtime_error("the log holds no sample to train on");
-  std::printf("trained %s batches of %zu in %.1f s, %s samples/s\n", with_commas(found.steps).c_str(),
-              chosen.batch, shown.seconds(),
-              with_commas(static_cast<std::uint64_t>(found.samples_per_second)).c_str());
+  const std::uint64_t steps = train(chosen, trained, batches, shown, told);
+  if (steps == 0) throw std::runtime_error("the log holds no sample to train on");
+  const auto speed = static_cast<std::uint64_t>(shown.samples_per_second());
+  std::printf("trained to step %s in %.1f s, %s samples/s\n", with_commas(steps).c_str(), shown.seconds(),
+              with_commas(speed).c_str());
 
   const log_position end = batches.position();
   if (end.malformed > 0)
     std::printf("%s of %s lines were no samples\n", with_commas(end.malformed).c_str(),
                 with_commas(end.next).c_str());
-  found.held_out = evaluate(trained, *open_log(chosen, part::held_out, end.next));
-  found.parameters = digest(trained);
-  report(chosen, found);
+  const quality found = evaluate(trained, *open_log(chosen, part::held_out, end.next));
+  char parameters[17];
+  std::snprintf(parameters, sizeof parameters, "%016" PRIx64, digest(trained));
+  std::printf("held out: loss %.6f (%s), AUC %.4f, %s samples\n", found.loss,
+              chosen.data.empty() ? "against true click probabilities" : "against labels", found.auc,
+              with_commas(found.samples).c_str());
+  std::printf("parameters: %s\n", parameters);
+  told.write(json_line("end")
+                 .add("step", steps)
+                 .add("loss", found.loss)
+                 .add("auc", found.auc)
+                 .add("held_out", found.samples)
+                 .add("samples_per_second", speed)
+                 .add("parameters", parameters));
 }
 
 }  // namespace

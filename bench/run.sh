@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# The one door to every figure: builds benchmarks (release), prints tables, writes build/bench/SUITE.json, a flat
+# JSON object a line.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tests/install.sh
+
+suites=()
+for source in bench/*.cpp; do suites+=("$(basename "$source" .cpp)"); done
+usage() {
+  echo "usage: bash bench/run.sh SUITE... [--quick]"
+  echo "suites: ${suites[*]}"
+}
+
+wanted=() quick=()
+for word in "$@"; do
+  case $word in
+    --quick) quick=(--quick) ;;
+    -h | --help) usage && exit 0 ;;
+    *)
+      [[ " ${suites[*]} " == *" $word "* ]] || { usage >&2 && exit 2; }
+      wanted+=("$word")
+      ;;
+  esac
+done
+[ ${#wanted[@]} -gt 0 ] || { usage >&2 && exit 2; }
+
+look() {
+  need_library
+  need libeigen3-dev has_header eigen3/Eigen/Core
+}
+install_missing look
+
+mkdir -p build/bench
+if ! { cmake --preset release -DCMAKE_CXX_COMPILER=g++ -DCHECKROW_BUILD_TESTS=OFF &&
+  cmake --build build/release --parallel "$(jobs_that_fit)" --target "${wanted[@]/#/bench_}"; } >build/bench.log 2>&1; then
+  cat build/bench.log
+  exit 1
+fi
+
+for suite in "${wanted[@]}"; do
+  say "$suite: $(nproc) cores, load $(cut -d ' ' -f 1 /proc/loadavg) before it began"
+  "build/release/bench/bench_$suite" "${quick[@]}" --json "build/bench/$suite.json"
+done
