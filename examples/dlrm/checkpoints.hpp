@@ -3,7 +3,6 @@
 
 #include <array>
 #include <checkrow/checkrow.hpp>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <optional>
@@ -86,13 +85,10 @@ class checkpoints {
     for (auto& table : trained.tables) {
       handles_.push_back(ckpt_.table(table.name, table.weights, table.dim,
                                      {.columns = {{"adagrad", table.adagrad}}, .codec = chosen.codec}));
-      full_bytes_ += (table.weights.size() + table.adagrad.size()) * sizeof(float);
     }
     ckpt_.dense("mlp", trained.dense);
     ckpt_.dense("mlp_adagrad", trained.dense_adagrad);
     ckpt_.state("reader", log);
-    full_bytes_ += (trained.dense.size() + trained.dense_adagrad.size()) * sizeof(float);
-    total_rows_ = trained.total_rows();
   }
 
   /// Brings back the newest checkpoint, if there is one.
@@ -116,9 +112,6 @@ class checkpoints {
   }
 
   void boundary(std::uint64_t step) {
-    touched_next_ = 0;
-    for (const auto& table : handles_) touched_next_ += table.dirty_rows();
-    asked_ = clock::now();
     ckpt_.save(step);  // a failure is told to hear(); the next save has the rows
   }
 
@@ -126,50 +119,35 @@ class checkpoints {
   void finish() { ckpt_.finish(); }
 
  private:
-  using clock = std::chrono::steady_clock;
-
-  /// One call at a time, from the trainer's thread or the checkpointer's own: pieces of one save's story.
+  /// One call at a time, from the trainer's thread or the checkpointer's own.
   void hear(const checkrow::event& what) {
-    using enum checkrow::event_kind;
-    if (what.kind == sealed) touched_ = touched_next_;
-    if (what.kind == captured) {  // the trainer goes on
-      stall_ = std::chrono::duration<double>(clock::now() - asked_).count();
-      copy_ = what.seconds;
-    }
-    if (what.kind == encoded) encode_ = what.seconds, rows_ = what.rows;
-    if (what.kind == written) write_ = what.seconds;
-    if (what.kind == committed) committed_checkpoint(what);
-    if (what.kind == failed)
+    if (what.kind == checkrow::event_kind::committed) committed(*what.figures);
+    if (what.kind == checkrow::event_kind::failed)
       std::fprintf(stderr, "\ncheckpoint at step %s failed: %s\n", with_commas(what.step).c_str(),
                    what.why->text().c_str());
   }
 
-  void committed_checkpoint(const checkrow::event& what) {
-    shown_.saved(what.step, what.bytes, 1e3 * stall_);
+  void committed(const checkrow::save_figures& save) {
+    const double stall_ms = 1e3 * (save.wait_seconds + save.stall_seconds);
+    shown_.saved(save.step, save.bytes, stall_ms);
     report_.write(json_line("checkpoint")
-                      .add("sequence", what.sequence)
-                      .add("step", what.step)
-                      .add("kind", what.full ? "full" : "delta")
-                      .add("touched_rows", touched_)
-                      .add("rows", rows_)
-                      .add("total_rows", total_rows_)
-                      .add("bytes", what.bytes)
-                      .add("full_bytes", full_bytes_)
-                      .add("stall_ms", 1e3 * stall_)
-                      .add("copy_ms", 1e3 * copy_)
-                      .add("encode_s", encode_)
-                      .add("write_s", write_)
-                      .add("total_s", what.seconds));
+                      .add("sequence", save.sequence)
+                      .add("step", save.step)
+                      .add("kind", save.full ? "full" : "delta")
+                      .add("touched_rows", save.touched_rows)
+                      .add("rows", save.rows)
+                      .add("total_rows", save.total_rows)
+                      .add("bytes", save.bytes)
+                      .add("full_bytes", save.full_bytes)
+                      .add("stall_ms", stall_ms)
+                      .add("copy_ms", 1e3 * save.stall_seconds)
+                      .add("encode_s", save.encode_seconds)
+                      .add("write_s", save.write_seconds)
+                      .add("total_s", save.total_seconds));
   }
 
   progress& shown_;
   report& report_;
-  std::uint64_t total_rows_ = 0;
-  std::uint64_t full_bytes_ = 0;                          ///< of the model in memory: a full fp32 checkpoint
-  clock::time_point asked_;                               ///< when save() was called
-  std::uint64_t touched_next_ = 0;                        ///< rows, since the save before
-  std::uint64_t touched_ = 0, rows_ = 0;                  ///< of the save that runs
-  double stall_ = 0, copy_ = 0, encode_ = 0, write_ = 0;  ///< seconds
   checkpointer ckpt_;
   std::vector<typename checkpointer::table_type> handles_;
 };

@@ -7,6 +7,8 @@
 
 namespace checkrow::inline v0 {
 
+struct save_figures;
+
 enum class event_kind : unsigned char {
   sealed,       ///< the boundary: no scope is open; seconds: how long save() waited for that
   planned,      ///< rows: to be written
@@ -26,7 +28,7 @@ enum class event_kind : unsigned char {
   return names[unsigned(kind)];
 }
 
-/// One event. Figures that do not apply are 0; `why` is only valid during the call.
+/// One event. Figures that do not apply are 0; what the pointers point to is only there during the call.
 struct event {
   event_kind kind = event_kind::sealed;
   std::uint64_t sequence = 0;
@@ -36,6 +38,7 @@ struct event {
   std::uint64_t bytes = 0;
   double seconds = 0;
   const error* why = nullptr;
+  const save_figures* figures = nullptr;  ///< all of a save's, once it is committed or has failed
 };
 
 /// Passed to a checkpointer beside its policies. Called from the thread that saves or restores and from the

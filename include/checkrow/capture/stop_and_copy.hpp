@@ -1,6 +1,7 @@
 // Stop-and-copy capture: save() copies the rows of its plan to a staging buffer, and the trainer goes on.
 #pragma once
 
+#include <algorithm>
 #include <checkrow/detail/erased.hpp>
 #include <cstring>
 #include <memory>
@@ -55,8 +56,9 @@ class stop_and_copy::staging final : public detail::any_capture {
     if (bytes <= capacity_) return true;
     buffer_.reset();
     capacity_ = 0;
-    buffer_.reset(new (std::nothrow) std::byte[bytes]);
-    if (buffer_ != nullptr) capacity_ = bytes;
+    const std::uint64_t roomy = bytes + std::min(bytes / 2, limit_ - bytes);  // deltas grow from save to save
+    buffer_.reset(new (std::nothrow) std::byte[roomy]);
+    if (buffer_ != nullptr) capacity_ = roomy;
     return buffer_ != nullptr;
   }
 

@@ -111,6 +111,7 @@ class save_path {
       if (settings.audit_rows != 0)
         if (status untouched = check_untouched(*table); !untouched) return untouched;
       counts.push_back({table->rows, table->dirty()});
+      job.figures.touched_rows += table->dirty();
     }
     const history past = history_of(parent.get());
     job.plan = strategy_.plan(past, {.tables = counts, .step = job.figures.step});
@@ -183,7 +184,8 @@ class save_path {
                .full = job.figures.full,
                .rows = job.figures.rows,
                .bytes = job.figures.bytes,
-               .seconds = job.figures.total_seconds};
+               .seconds = job.figures.total_seconds,
+               .figures = &job.figures};
     if (done) {
       for (auto& table : model.tables) table->commit(job.plan.moves);
       parent = std::make_shared<const format::manifest>(std::move(job.manifest));
