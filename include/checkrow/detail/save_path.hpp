@@ -168,7 +168,8 @@ class save_path {
     notify({.kind = event_kind::failed,
             .sequence = job.figures.sequence,
             .step = job.figures.step,
-            .why = &why.error()});
+            .why = &why.error(),
+            .figures = &job.figures});
     job.outcome->finish(std::move(why), job.figures);
     return ticket(job.outcome);
   }
