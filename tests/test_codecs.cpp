@@ -78,14 +78,24 @@ struct naive_row {
 naive_row read_naively(const bytes& section, std::size_t rows, std::size_t row, std::size_t width,
                        std::size_t bits) {
   const auto at = [&](std::size_t i) { return std::to_integer<unsigned>(section[i]); };
-  const std::size_t parameters = 64 + 4 * row;
-  naive_row out{at(parameters) + 256 * at(parameters + 1),
-                static_cast<std::int16_t>(at(parameters + 2) + 256 * at(parameters + 3)),
-                std::vector<unsigned>(width)};
-  const std::size_t stride = (width * bits + 7) / 8;
-  const std::size_t slot = (64 + 4 * rows + 63) / 64 * 64 + row * stride;
-  for (std::size_t i = 0; i < width * bits; ++i)
-    out.codes[i / bits] |= (at(slot + i / 8) >> i % 8 & 1) << i % bits;
+  const auto read = [&](std::size_t bit, std::size_t count) {
+    unsigned value = 0;
+    for (std::size_t i = 0; i < count; ++i) value |= (at((bit + i) / 8) >> (bit + i) % 8 & 1) << i;
+    return value;
+  };
+  const std::size_t scale_bits = at(16), offset_bits = at(17), scale_shift = at(18);
+  const unsigned lowest_scale = at(20) + 256 * at(21);
+  const int lowest_offset = static_cast<std::int16_t>(at(22) + 256 * at(23));
+  const std::size_t stride = (width * bits + 7) / 8, slot = 64 + row * stride;
+  const std::size_t parameters = (64 + rows * stride + 63) / 64 * 64;
+  const std::size_t place = 8 * parameters + row * (scale_bits + offset_bits);
+  const unsigned scale = read(place, scale_bits), offset = read(place + scale_bits, offset_bits);
+  naive_row out{0, static_cast<int>(offset), std::vector<unsigned>(width)};
+  if (scale != 0) {
+    out.scale = lowest_scale + ((scale - 1) << scale_shift);
+    out.offset = lowest_offset + static_cast<int>(offset);
+  }
+  for (std::size_t i = 0; i < width; ++i) out.codes[i] = read(8 * slot + i * bits, bits);
   return out;
 }
 
@@ -267,10 +277,12 @@ TEMPLATE_TEST_CASE("Every bit of a section's frame is checked", "[codec]", unifo
   const float_rows rows = mixed_rows(8, count, width);
   const bytes section = codec_contract::encode(TestType{}, rows);
   float_rows to{count, width};
-  const std::size_t parameters_end = 64 + 4 * count, codes = (parameters_end + 63) / 64 * 64;
-  const std::size_t stride = (width * TestType::bits + 7) / 8, codes_end = codes + stride * count;
-  const std::size_t directory = (codes_end + 63) / 64 * 64;
-  const std::size_t exceptions = std::to_integer<std::size_t>(section[0]);
+  const auto at = [&](std::size_t i) { return std::to_integer<std::size_t>(section[i]); };
+  const std::size_t stride = (width * TestType::bits + 7) / 8, codes_end = 64 + stride * count;
+  const std::size_t parameters = (codes_end + 63) / 64 * 64;
+  const std::size_t parameter_bits = count * (at(16) + at(17));
+  const std::size_t directory = (parameters + (parameter_bits + 7) / 8 + 63) / 64 * 64;
+  const std::size_t exceptions = at(0);
   REQUIRE(exceptions >= 2);
   std::size_t accepted = 0;
   const auto flip = [&](std::size_t bit) {
@@ -278,12 +290,15 @@ TEMPLATE_TEST_CASE("Every bit of a section's frame is checked", "[codec]", unifo
     changed[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
     accepted += codec_contract::decode(TestType{}, changed, to) ? 1 : 0;
   };
-  for (std::size_t bit = 0; bit < 8 * 64; ++bit) flip(bit);
-  for (std::size_t bit = 8 * parameters_end; bit < 8 * codes; ++bit) flip(bit);
+  for (std::size_t bit = 0; bit < 8 * 64; ++bit)  // but for those that make other parameters
+    if (bit < 8 * 18 || bit >= 8 * 24) flip(bit);
+  for (std::size_t bit = 8 * 19; bit < 8 * 20; ++bit) flip(bit);
   for (std::size_t row = 0; row < count; ++row)
     for (std::size_t bit = width * TestType::bits; bit < 8 * stride; ++bit)
-      flip(8 * (codes + row * stride) + bit);
-  for (std::size_t bit = 8 * codes_end; bit < 8 * (directory + 8 * exceptions); ++bit) flip(bit);
+      flip(8 * (64 + row * stride) + bit);
+  for (std::size_t bit = 8 * codes_end; bit < 8 * parameters; ++bit) flip(bit);
+  for (std::size_t bit = 8 * parameters + parameter_bits; bit < 8 * (directory + 8 * exceptions); ++bit)
+    flip(bit);
   REQUIRE(accepted == 0);
 
   bytes longer = section;  // more data, and a header that says so

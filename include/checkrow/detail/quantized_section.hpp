@@ -55,13 +55,14 @@ void write_row(const float_row& row, const row_plan& plan, row_grid grid, std::b
 /// of exception data.
 inline std::uint64_t write_exceptions(const section_layout& at, row_view rows, std::size_t count, int bits,
                                       std::byte* section) noexcept {
+  const parameter_reader parameters = parameters_in(section, at);
   std::byte* const data = section + at.directory + count * directory_entry_bytes;
   std::uint64_t offset = 0;
   for (std::size_t i = 0; i < count; ++i) {
     std::byte* entry = section + at.directory + i * directory_entry_bytes;
     const std::size_t row = format::load<std::uint32_t>(entry);
     format::store(entry + 4, static_cast<std::uint32_t>(offset));
-    if (load_parameters(section, row).kind() == row_class::wide) {
+    if (parameters[row].kind() == row_class::wide) {
       const row_plan plan = plan_asymmetric({rows.row(row), at.width}, bits);
       format::store(data + offset, parameters_of(plan.wide));
       offset += wide_bytes;
@@ -73,6 +74,26 @@ inline std::uint64_t write_exceptions(const section_layout& at, row_view rows, s
   return offset;
 }
 
+/// What follows when codes, parameters of 4 bytes a row and the row numbers of the directory are written:
+/// packs the parameters and writes all the rest. Returns the section's bytes.
+[[nodiscard]] inline std::size_t finish_section(section_layout at, row_view rows, std::uint32_t exceptions,
+                                                int bits, std::byte* out) noexcept {
+  const std::size_t codes_end = section_layout::codes + at.rows * at.stride;
+  std::memset(out + codes_end, 0, at.parameters - codes_end);
+  const parameter_frame frame = pack_parameters(out + at.parameters, at.rows);
+  const std::byte* const row_numbers = out + at.directory;
+  at.pack(frame);
+  std::memmove(out + at.directory, row_numbers, exceptions * directory_entry_bytes);
+  const std::size_t parameters_end = at.parameters + frame.bytes(at.rows);
+  std::memset(out + parameters_end, 0, at.directory - parameters_end);
+  std::memset(out, 0, section_layout::codes);
+  format::store(out, exceptions);
+  format::store(out + section_layout::frame, frame);
+  const std::uint64_t data_bytes = write_exceptions(at, rows, exceptions, bits, out);
+  format::store(out + 8, data_bytes);
+  return at.directory + exceptions * directory_entry_bytes + data_bytes;
+}
+
 /// Writes a section of n rows, n < 2^32, and returns its bytes. plan_row(float_row) -> row_plan; where it
 /// says wide, the grid must be that of plan_asymmetric(). The rows must not change meanwhile.
 template <int Bits, class PlanRow>
@@ -80,27 +101,18 @@ template <int Bits, class PlanRow>
                                          row_grid grid, std::byte* out, PlanRow plan_row) noexcept {
   const default_float_environment environment;
   const section_layout at(shape, n, Bits);
-  std::memset(out, 0, section_layout::parameters);
   std::uint32_t exceptions = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const float_row row{rows.row(i), at.width};
     const row_plan plan = plan_row(row);
-    write_row<Bits>(row, plan, grid, out + section_layout::parameters + i * parameter_bytes,
+    write_row<Bits>(row, plan, grid, out + at.parameters + i * parameter_bytes,
                     out + at.codes + i * at.stride);
     if (plan.kind == row_class::wide || plan.kind == row_class::raw) {
       format::store(out + at.directory + exceptions * directory_entry_bytes, static_cast<std::uint32_t>(i));
       ++exceptions;
     }
   }
-  const std::size_t parameters_end = section_layout::parameters + n * parameter_bytes;
-  std::memset(out + parameters_end, 0, at.codes - parameters_end);
-  const std::size_t codes_end = at.codes + n * at.stride;
-  std::memset(out + codes_end, 0, at.directory - codes_end);
-  const std::uint64_t data_bytes = write_exceptions(at, rows, exceptions, Bits, out);
-  format::store(out, exceptions);
-  format::store(out + 4, std::uint32_t{0x1010});
-  format::store(out + 8, data_bytes);
-  return at.directory + exceptions * directory_entry_bytes + data_bytes;
+  return finish_section(at, rows, exceptions, Bits, out);
 }
 
 /// The elements of one row, narrow or wide, from its slot. `exception` is where a wide row's parameters lie.
@@ -130,27 +142,33 @@ template <int Bits>
 [[nodiscard]] bool decode_section(const column_shape& shape, std::span<const std::byte> bytes, std::size_t n,
                                   row_grid grid, row_span rows) noexcept {
   const default_float_environment environment;
-  const section_layout at(shape, n, Bits);
+  section_layout at(shape, n, Bits);
   if (!section_is_valid(bytes, at, grid, Bits)) return false;
   const std::byte* section = bytes.data();
   const std::byte* exception =
       section + at.directory + directory_entry_bytes * format::load<std::uint32_t>(section);
-  for (std::size_t i = 0; i < n; ++i) {
-    const stored_parameters stored = load_parameters(section, i);
-    std::byte* to = rows.row(i);
-    switch (stored.kind()) {
-      case row_class::zero:
-        std::memset(to, 0, at.raw_bytes());
-        break;
-      case row_class::raw:
-        std::memcpy(to, exception, at.raw_bytes());
-        exception += at.raw_bytes();
-        break;
-      case row_class::wide:
-      case row_class::narrow:
-        read_codes<Bits>(at, stored, grid, section + at.codes + i * at.stride, exception, to);
-        if (stored.kind() == row_class::wide) exception += wide_bytes;
-        break;
+  const parameter_reader parameters = parameters_in(section, at);
+  for (std::size_t first = 0; first < n; first += parameter_block) {
+    stored_parameters block[parameter_block];
+    const std::size_t end = std::min(n, first + parameter_block);
+    static_cast<void>(parameters.read(first, end - first, 0, block));  // valid, as we know
+    for (std::size_t i = first; i < end; ++i) {
+      const stored_parameters stored = block[i - first];
+      std::byte* to = rows.row(i);
+      switch (stored.kind()) {
+        case row_class::zero:
+          std::memset(to, 0, at.raw_bytes());
+          break;
+        case row_class::raw:
+          std::memcpy(to, exception, at.raw_bytes());
+          exception += at.raw_bytes();
+          break;
+        case row_class::wide:
+        case row_class::narrow:
+          read_codes<Bits>(at, stored, grid, section + at.codes + i * at.stride, exception, to);
+          if (stored.kind() == row_class::wide) exception += wide_bytes;
+          break;
+      }
     }
   }
   return true;
