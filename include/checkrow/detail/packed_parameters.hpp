@@ -53,31 +53,69 @@ struct parameter_frame {
 };
 static_assert(sizeof(parameter_frame) == 8);
 
+/// Least and greatest of what a frame depends on.
+struct parameter_range {
+  int least_scale = std::numeric_limits<int>::max(), greatest_scale = 0;  ///< of narrow rows
+  int least_offset = std::numeric_limits<int>::max(), greatest_offset = std::numeric_limits<int>::min();
+  int greatest_class = 0;
+  unsigned scales = 0;  ///< all scale codes, or-ed
+
+  void add(stored_parameters row) noexcept {
+    const bool narrow = row.scale != 0;
+    const int scale = row.scale, offset = row.offset;
+    scales |= row.scale;
+    greatest_scale = std::max(greatest_scale, scale);
+    least_scale = std::min(least_scale, narrow ? scale : least_scale);
+    least_offset = std::min(least_offset, narrow ? offset : least_offset);
+    greatest_offset = std::max(greatest_offset, narrow ? offset : greatest_offset);
+    greatest_class = std::max(greatest_class, narrow ? 0 : offset);
+  }
+};
+
+/// Adds 64 rows if all are narrow; false, and nothing added, if not.
+inline bool add_narrow_rows(const std::byte* rows, parameter_range& range) noexcept {
+  using halves = std::int16_t __attribute__((vector_size(16)));          // scale, offset, scale, offset, ...
+  const halves flip = {-0x8000, 0, -0x8000, 0, -0x8000, 0, -0x8000, 0};  // scales in signed order
+  halves all = format::load<halves>(rows), least = all ^ flip, greatest = least;
+  for (std::size_t at = sizeof all; at < 64 * parameter_bytes; at += sizeof all) {
+    const halves some = format::load<halves>(rows + at), ordered = some ^ flip;
+    all |= some;
+    least = ordered < least ? ordered : least;
+    greatest = ordered > greatest ? ordered : greatest;
+  }
+  if (std::min({least[0], least[2], least[4], least[6]}) == -0x8000) return false;
+  for (int i = 0; i < 8; i += 2) {
+    range.scales |= static_cast<std::uint16_t>(all[i]);
+    range.least_scale = std::min(range.least_scale, least[i] + 0x8000);
+    range.greatest_scale = std::max(range.greatest_scale, greatest[i] + 0x8000);
+    range.least_offset = std::min<int>(range.least_offset, least[i + 1]);
+    range.greatest_offset = std::max<int>(range.greatest_offset, greatest[i + 1]);
+  }
+  return true;
+}
+
 /// The narrowest frame of n rows, {u16 scale code, i16 offset} each.
 [[nodiscard]] inline parameter_frame frame_of(const std::byte* rows, std::size_t n) noexcept {
-  unsigned scales = 0, greatest = 0, least_less_1 = 0xffff, exception = 0;
-  int lowest = std::numeric_limits<int>::max(), highest = std::numeric_limits<int>::min();
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto row = format::load<stored_parameters>(rows + parameter_bytes * i);
-    const bool narrow = row.scale != 0;
-    const int offset = row.offset;
-    scales |= row.scale;
-    greatest = std::max<unsigned>(greatest, row.scale);
-    least_less_1 = std::min<unsigned>(least_less_1, (row.scale - 1u) & 0xffff);
-    lowest = std::min(lowest, narrow ? offset : lowest);
-    highest = std::max(highest, narrow ? offset : highest);
-    exception = std::max(exception, narrow ? 0u : static_cast<unsigned>(offset));
+  parameter_range range;
+  for (std::size_t i = 0; i < n;) {
+    if (n - i >= 64 && add_narrow_rows(rows + parameter_bytes * i, range)) {
+      i += 64;
+      continue;
+    }
+    for (const std::size_t end = std::min(n, i + 64); i < end; ++i)
+      range.add(format::load<stored_parameters>(rows + parameter_bytes * i));
   }
   parameter_frame frame;
-  unsigned greatest_field = exception;
-  if (scales != 0) {
-    const auto shift = static_cast<unsigned>(std::countr_zero(scales));
-    frame.lowest_scale = static_cast<std::uint16_t>(least_less_1 + 1);
-    frame.lowest_offset = static_cast<std::int16_t>(lowest);
+  auto greatest_field = static_cast<unsigned>(range.greatest_class);
+  if (range.scales != 0) {
+    const int shift = std::countr_zero(range.scales);
+    const auto steps = static_cast<unsigned>((range.greatest_scale - range.least_scale) >> shift);
+    frame.lowest_scale = static_cast<std::uint16_t>(range.least_scale);
+    frame.lowest_offset = static_cast<std::int16_t>(range.least_offset);
     frame.scale_shift = static_cast<std::uint8_t>(shift);
-    frame.scale_bits =
-        static_cast<std::uint8_t>(std::bit_width(((greatest - least_less_1 - 1) >> shift) + 1));
-    greatest_field = std::max(greatest_field, static_cast<unsigned>(highest - lowest));
+    frame.scale_bits = static_cast<std::uint8_t>(std::bit_width(steps + 1));
+    greatest_field =
+        std::max(greatest_field, static_cast<unsigned>(range.greatest_offset - range.least_offset));
   }
   frame.offset_bits = static_cast<std::uint8_t>(std::bit_width(greatest_field));
   return frame;
@@ -106,61 +144,111 @@ inline parameter_frame pack_parameters(std::byte* rows, std::size_t n) noexcept 
   return frame;
 }
 
-/// Packed parameters. At least 8 bytes, of whatever, have to lie before the end of `packed`.
+/// The packed parameters of n rows. At least 8 bytes, of whatever, have to lie before them. They may be
+/// hostile: then so are the results.
 class parameter_reader {
  public:
   parameter_reader(parameter_frame frame, const std::byte* packed, std::size_t n) noexcept
-      : frame_(frame),
-        packed_(packed),
-        last_load_(static_cast<std::ptrdiff_t>(frame.bytes(n)) - 8),
-        scale_mask_((1u << frame.scale_bits) - 1),
-        offset_mask_((1u << frame.offset_bits) - 1),
-        scale_before_(frame.lowest_scale - (1 << frame.scale_shift)) {}
-
-  [[nodiscard]] stored_parameters operator[](std::size_t row) const noexcept {
-    const fields of = load(row);
-    return {static_cast<std::uint16_t>(of.scale), static_cast<std::int16_t>(of.offset)};
+      : frame_(frame), packed_(packed), rows_(n) {
+    const std::size_t bytes = frame.bytes(n);
+    last_load_ = static_cast<std::ptrdiff_t>(bytes) - 8;
+    // Eight rows take row_bits() bytes, and the last of them is read from 8 bytes that begin within those.
+    if (bytes >= 8) groups_ = std::min(n / 8, (bytes - 8) / frame.row_bits());
+    for (unsigned i = 0; i < 8; ++i) {
+      const unsigned bit = i * frame.row_bits();
+      byte_[i] = bit / 8;
+      shift_[i] = bit % 8;
+      scale_at_[i] = scale_mask() << shift_[i];
+    }
+    base_ =
+        frame.lowest_scale - (1u << frame.scale_shift) + (static_cast<unsigned>(frame.lowest_offset) << 16);
   }
 
-  /// Rows first to first + n - 1. False if one has parameters that no encoder writes: a scale code beyond
-  /// 65535, a narrow row's offset beyond the limit, an exception of a class that does not exist.
-  [[nodiscard]] bool read(std::size_t first, std::size_t n, int offset_limit,
-                          stored_parameters* to) const noexcept {
-    unsigned wrong = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      const fields of = load(first + i);
-      const int limit = of.narrow ? offset_limit : 1, centre = of.narrow ? 0 : 1;  // classes 0 to 2
-      wrong |= static_cast<unsigned>(of.scale > scale_limit) |
-               static_cast<unsigned>(of.offset - centre > limit || of.offset - centre < -limit);
-      to[i] = {static_cast<std::uint16_t>(of.scale), static_cast<std::int16_t>(of.offset)};
+  /// Any one row.
+  [[nodiscard]] stored_parameters operator[](std::size_t row) const noexcept {
+    return parameters_of(fields(row));
+  }
+
+  /// Rows first to first + count - 1; first is a multiple of 8.
+  void read(std::size_t first, std::size_t count, stored_parameters* to) const noexcept {
+    const std::size_t end = first + count;
+    std::size_t row = first;
+    for (; row + 8 <= end && row / 8 < groups_; row += 8)
+      for (unsigned i = 0; i < 8; ++i)
+        *to++ = parameters_of(format::load<std::uint64_t>(group(row) + byte_[i]) >> shift_[i]);
+    for (; row < end; ++row) *to++ = (*this)[row];
+  }
+
+  /// Which of the 64 rows from `first` on, a multiple of 64, are exceptions: bit i for row first + i.
+  [[nodiscard]] std::uint64_t exceptions(std::size_t first) const noexcept {
+    const std::size_t end = std::min(rows_, first + 64);
+    std::uint64_t found = 0;
+    std::size_t row = first;
+    for (; row + 8 <= end && row / 8 < groups_; row += 8) {
+      unsigned some = 0;
+      for (unsigned i = 0; i < 8; ++i)
+        some |= unsigned{(format::load<std::uint64_t>(group(row) + byte_[i]) & scale_at_[i]) == 0} << i;
+      found |= std::uint64_t{some} << (row - first);
     }
-    return wrong == 0;
+    for (; row < end; ++row) found |= std::uint64_t{(fields(row) & scale_mask()) == 0} << (row - first);
+    return found;
+  }
+
+  /// Are the parameters of all narrow rows in range: scale codes to scale_limit, offsets to offset_limit? The
+  /// frame alone nearly always says so.
+  [[nodiscard]] bool in_range(int offset_limit) const noexcept {
+    const auto scale = [&](std::uint64_t field) noexcept {
+      return frame_.lowest_scale + ((field - 1) << frame_.scale_shift);
+    };
+    const auto offset = [&](std::uint64_t field) noexcept {
+      return frame_.lowest_offset + static_cast<std::int64_t>(field);
+    };
+    if (frame_.scale_bits == 0) return true;
+    if (scale(scale_mask()) <= scale_limit && offset(0) >= -offset_limit &&
+        offset(offset_mask()) <= offset_limit)
+      return true;
+    for (std::size_t row = 0; row < rows_; ++row) {
+      const std::uint64_t word = fields(row), field = word & scale_mask();
+      const std::int64_t m = offset(word >> frame_.scale_bits & offset_mask());
+      if (field != 0 && (scale(field) > scale_limit || m < -offset_limit || m > offset_limit)) return false;
+    }
+    return true;
   }
 
  private:
-  struct fields {
-    bool narrow;
-    int scale, offset;
-  };
+  [[nodiscard]] std::uint64_t scale_mask() const noexcept {
+    return (std::uint64_t{1} << frame_.scale_bits) - 1;
+  }
+  [[nodiscard]] std::uint64_t offset_mask() const noexcept {
+    return (std::uint64_t{1} << frame_.offset_bits) - 1;
+  }
+  [[nodiscard]] const std::byte* group(std::size_t row) const noexcept {
+    return packed_ + row / 8 * frame_.row_bits();
+  }
 
-  [[nodiscard]] fields load(std::size_t row) const noexcept {
+  /// The row's fields in the lowest bits; behind them those of others.
+  [[nodiscard]] std::uint64_t fields(std::size_t row) const noexcept {
     const std::size_t bit = row * frame_.row_bits();
     // The last rows from 8 bytes that begin earlier: nothing behind the end is touched.
     const std::ptrdiff_t at = std::min(static_cast<std::ptrdiff_t>(bit / 8), last_load_);
-    const auto word =
-        format::load<std::uint64_t>(packed_ + at) >> ((static_cast<std::ptrdiff_t>(bit) - 8 * at) & 63);
-    const auto scale = static_cast<int>(word & scale_mask_);
-    const auto offset = static_cast<int>(word >> frame_.scale_bits & offset_mask_);
-    const bool narrow = scale != 0;
-    return {narrow, narrow ? scale_before_ + (scale << frame_.scale_shift) : 0,
-            narrow ? offset + frame_.lowest_offset : offset};
+    return format::load<std::uint64_t>(packed_ + at) >> ((static_cast<std::ptrdiff_t>(bit) - 8 * at) & 63);
+  }
+
+  /// Scale and offset in one word: offset << 16 | scale, modulo 2^32.
+  [[nodiscard]] stored_parameters parameters_of(std::uint64_t word) const noexcept {
+    const auto scale = static_cast<std::uint32_t>(word & scale_mask());
+    const auto offset = static_cast<std::uint32_t>(word >> frame_.scale_bits & offset_mask()) << 16;
+    const std::uint32_t both = offset + (scale != 0 ? base_ + (scale << frame_.scale_shift) : 0);
+    return {static_cast<std::uint16_t>(both), static_cast<std::int16_t>(both >> 16)};
   }
 
   parameter_frame frame_;
   const std::byte* packed_;
-  std::ptrdiff_t last_load_;
-  std::uint64_t scale_mask_, offset_mask_;
-  int scale_before_;
+  std::size_t rows_, groups_ = 0;  // groups of eight rows that are read without a look at the end
+  std::ptrdiff_t last_load_ = 0;
+  std::uint32_t base_ = 0;
+  unsigned byte_[8], shift_[8];
+  std::uint64_t scale_at_[8];
 };
 
 }  // namespace checkrow::inline v0::detail

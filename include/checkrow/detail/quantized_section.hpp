@@ -151,7 +151,7 @@ template <int Bits>
   for (std::size_t first = 0; first < n; first += parameter_block) {
     stored_parameters block[parameter_block];
     const std::size_t end = std::min(n, first + parameter_block);
-    static_cast<void>(parameters.read(first, end - first, 0, block));  // valid, as we know
+    parameters.read(first, end - first, block);
     for (std::size_t i = first; i < end; ++i) {
       const stored_parameters stored = block[i - first];
       std::byte* to = rows.row(i);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <checkrow/detail/pack_codes.hpp>
 #include <checkrow/detail/packed_parameters.hpp>
 #include <checkrow/detail/row_arithmetic.hpp>
@@ -110,25 +111,31 @@ inline constexpr std::size_t parameter_block = 128;
 
   const parameter_reader parameters = parameters_in(section, at);
   const bool symmetric = grid == row_grid::symmetric;
-  const bool all_bits_used = at.width * static_cast<std::size_t>(bits) % 8 == 0;
+  if (!parameters.in_range(symmetric ? 0 : offset_limit(bits))) return false;
+  if (at.width * static_cast<std::size_t>(bits) % 8 != 0)
+    for (std::size_t row = 0; row < at.rows; ++row)
+      if (!slot_is_clean(section + section_layout::codes + row * at.stride, at, row_class::narrow, bits))
+        return false;
   std::size_t seen = 0;
   std::uint64_t offset = 0;
-  for (std::size_t first = 0; first < at.rows; first += parameter_block) {
-    stored_parameters block[parameter_block];
-    const std::size_t n = std::min(parameter_block, at.rows - first);
-    if (!parameters.read(first, n, symmetric ? 0 : offset_limit(bits), block)) return false;
-    for (std::size_t row = first; row < first + n; ++row) {
-      const row_class kind = block[row - first].kind();
-      if (kind == row_class::narrow && all_bits_used) continue;
-      if (!slot_is_clean(section + section_layout::codes + row * at.stride, at, kind, bits)) return false;
-      if (kind != row_class::wide && kind != row_class::raw) continue;
-      if (seen == exceptions || (symmetric && kind == row_class::wide)) return false;
+  for (std::size_t first = 0; first < at.rows; first += 64)
+    for (std::uint64_t left = parameters.exceptions(first); left != 0; left &= left - 1) {
+      const std::size_t row = first + static_cast<std::size_t>(std::countr_zero(left));
+      const stored_parameters stored = parameters[row];
+      const row_class kind = stored.kind();
+      if (stored.offset != static_cast<int>(kind)) return false;
+      if (kind == row_class::zero || kind == row_class::raw) {
+        if (!slot_is_clean(section + section_layout::codes + row * at.stride, at, kind, bits)) return false;
+        if (kind == row_class::zero) continue;
+      } else if (kind != row_class::wide || symmetric) {
+        return false;
+      }
+      if (seen == exceptions) return false;
       const std::byte* entry = section + at.directory + seen++ * directory_entry_bytes;
       if (format::load<std::uint32_t>(entry) != row) return false;
       if (format::load<std::uint32_t>(entry + 4) != static_cast<std::uint32_t>(offset)) return false;
       offset += kind == row_class::wide ? wide_bytes : at.raw_bytes();
     }
-  }
   return seen == exceptions && offset == data_bytes;
 }
 
