@@ -19,6 +19,8 @@ template <int Bits, batch_kind Kind>
   if constexpr (Kind != batch_kind::refit) {
     if (engine == codec_engine::avx512) return avx512::encode_uniform<Bits, symmetric>;
     if (engine == codec_engine::avx2) return avx2::encode_uniform<Bits, symmetric>;
+  } else {
+    if (engine == codec_engine::avx512 && width <= avx512::refit_limit) return avx512::encode_refit<Bits>;
   }
 #endif
   return nullptr;

@@ -1,4 +1,4 @@
-// Sixteen lanes: the vocabulary that lanes_section.inc and refit_avx512.hpp are written in, for AVX-512.
+// Sixteen lanes: the vocabulary that lanes_section.inc and refit_avx512.inc are written in, for AVX-512.
 //
 // Arithmetic is by intrinsics with a rounding mode: neither compiler contracts, reorders or approximates
 // those, whatever its flags.
@@ -9,6 +9,7 @@
 #include <immintrin.h>
 
 #include <checkrow/detail/batch_job.hpp>
+#include <checkrow/detail/refit_search.hpp>
 #include <checkrow/detail/row_arithmetic.hpp>
 #include <checkrow/detail/section_layout.hpp>
 #include <cstddef>
@@ -241,6 +242,7 @@ CHECKROW_LANES four unpack(ints packed) noexcept {
 }
 
 #include <checkrow/detail/lanes_section.inc>
+#include <checkrow/detail/refit_avx512.inc>
 
 }  // namespace checkrow::inline v0::detail::avx512
 
