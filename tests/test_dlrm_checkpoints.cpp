@@ -44,8 +44,10 @@ struct scratch_folder {
 };
 
 dlrm::model<float> small_model() {
-  return dlrm::model<float>(
-      {.dim = 16, .rows = dlrm::scaled_table_sizes(tiny), .bottom_hidden = {24, 16}, .top_hidden = {32, 8}});
+  return dlrm::model<float>({.dim = 16,
+                             .rows = dlrm::scaled_table_sizes(tiny),
+                             .bottom_hidden = {24, 16},
+                             .top_hidden = {32, 8}});
 }
 
 std::vector<float> all_parameters(const dlrm::model<float>& of) {
@@ -75,9 +77,7 @@ class counting : public dlrm::checkpoints<Strategy> {
  public:
   counting(const job& what, const std::string& diary, const dlrm::checkpoint_settings& chosen,
            dlrm::model<float>& trained, dlrm::reader& log, dlrm::progress& shown, dlrm::report& told)
-      : base(chosen, trained, log, shown, told),
-        kill_at_batch_(what.kill_at_batch),
-        diary_(diary, std::ios::app) {}
+      : base(chosen, trained, log, shown, told), kill_at_batch_(what.kill_at_batch), diary_(diary, std::ios::app) {}
 
   std::uint64_t resume() {
     const auto found = base::restore();
@@ -173,8 +173,7 @@ void run_and_die(const job& what, const scratch_folder& folder) {
 
 bool half_written(const scratch_folder& folder) {
   const std::filesystem::directory_iterator files(folder / "checkpoints");
-  return std::any_of(begin(files), end(files),
-                     [](const auto& file) { return file.path().extension() == ".partial"; });
+  return std::any_of(begin(files), end(files), [](const auto& file) { return file.path().extension() == ".partial"; });
 }
 
 std::vector<nlohmann::json> lines_of(const std::string& path, const std::string& event) {
