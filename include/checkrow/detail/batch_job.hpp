@@ -13,6 +13,7 @@ inline constexpr std::size_t batch_limit = 64;
 /// A section that is being written. Parameters and slots are those of row 0.
 struct encode_job {
   row_view rows;
+  std::size_t count;   ///< of rows in the section
   std::size_t width;   ///< elements
   std::size_t stride;  ///< bytes of a slot
   std::byte* parameters;

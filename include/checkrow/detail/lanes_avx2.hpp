@@ -243,7 +243,7 @@ template <int Bits>
 CHECKROW_LANES ints unpack_eight(ints halves, char first) noexcept {
   const int some = Bits == 2 ? 0x00000100 : Bits == 3 ? 0x00020100 : 0x03020100;
   const ints word = _mm256_shuffle_epi8(halves, fill(some + first * 0x01010101));
-  const ints shifts = _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), fill(Bits));
+  const ints shifts = _mm256_setr_epi32(0, Bits, 2 * Bits, 3 * Bits, 4 * Bits, 5 * Bits, 6 * Bits, 7 * Bits);
   return both(_mm256_srlv_epi32(word, shifts), fill((1 << Bits) - 1));
 }
 

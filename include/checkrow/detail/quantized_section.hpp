@@ -86,7 +86,7 @@ template <int Bits, class PlanRow>
   const default_float_environment environment;
   const section_layout at(shape, n, Bits);
   std::memset(out, 0, section_layout::parameters);
-  const encode_job job{rows, at.width, at.stride, out + section_layout::parameters, out + at.codes};
+  const encode_job job{rows, n, at.width, at.stride, out + section_layout::parameters, out + at.codes};
   std::uint32_t exceptions = 0;
   const auto one_row = [&](std::size_t i) {
     const float_row row{rows.row(i), at.width};
