@@ -72,9 +72,6 @@ struct section_layout {
   return {format::load<parameter_frame>(section + section_layout::frame), section + at.parameters, at.rows};
 }
 
-/// Rows whose parameters are unpacked at a time.
-inline constexpr std::size_t parameter_block = 128;
-
 [[nodiscard]] inline bool all_zero(const std::byte* from, const std::byte* to) noexcept {
   return std::all_of(from, to, [](std::byte b) { return b == std::byte{0}; });
 }
