@@ -124,15 +124,16 @@ inline bool add_narrow_rows(const std::byte* rows, parameter_range& range) noexc
 /// Packs n rows in place, and returns how.
 inline parameter_frame pack_parameters(std::byte* rows, std::size_t n) noexcept {
   const parameter_frame frame = frame_of(rows, n);
+  const std::uint32_t lowest = frame.lowest_scale | static_cast<std::uint32_t>(frame.lowest_offset) << 16;
   std::byte* to = rows;  // never ahead of the row that is read: at most 32 bits a row
   std::uint64_t waiting = 0;
   unsigned bits = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const auto row = format::load<stored_parameters>(rows + parameter_bytes * i);
-    const bool narrow = row.scale != 0;
-    const unsigned scale = narrow ? ((unsigned{row.scale} - frame.lowest_scale) >> frame.scale_shift) + 1 : 0;
-    const auto offset = static_cast<unsigned>(row.offset - (narrow ? frame.lowest_offset : 0));
-    waiting |= (scale | std::uint64_t{offset} << frame.scale_bits) << bits;
+    const auto both = format::load<std::uint32_t>(rows + parameter_bytes * i);  // offset << 16 | scale code
+    const std::uint32_t narrow = (both & 0xffff) != 0 ? 1 : 0;
+    const std::uint32_t above = both - (narrow != 0 ? lowest : 0);
+    const std::uint32_t scale = ((above & 0xffff) >> frame.scale_shift) + narrow;
+    waiting |= (scale | std::uint64_t{above >> 16} << frame.scale_bits) << bits;
     bits += frame.row_bits();
     if (bits < 32) continue;
     format::store(to, static_cast<std::uint32_t>(waiting));
