@@ -183,6 +183,7 @@ void measure(const Codec& codec, std::size_t dim, const buffers& memory, const s
       streaming = std::min(streaming, watch.lap());
     }
     const double error = some.error();
+    const double gigabytes = static_cast<double>(some.rows * 4 * dim) * 1e-9;
     const double per_row = static_cast<double>(size) / static_cast<double>(some.rows);
     const double codes = static_cast<double>(detail::packed_bytes(dim, Codec::bits));
     std::printf("%-42s %7.2f %7.2f %9.2f %10.5f", label, copying / encoding, copying / decoding,
@@ -191,7 +192,7 @@ void measure(const Codec& codec, std::size_t dim, const buffers& memory, const s
       std::printf(" %10.4f", error / greedy);
     else
       std::printf(" %10s", "-");
-    std::printf(" %9.2f %9.2f\n", per_row, per_row - codes);
+    std::printf(" %9.2f %9.2f %7.1f\n", per_row, per_row - codes, gigabytes / copying);
     std::fflush(stdout);
     if (json == nullptr) continue;
     std::fprintf(json, R"({"codec": "%.*s", "bits": %d, "dim": %zu, "engine": "%s", )",
@@ -232,8 +233,8 @@ int main(int argc, char** argv) {
     return 1;
   }
   const buffers memory(chosen.bytes);
-  std::printf("%-42s %7s %7s %9s %10s %10s %9s %9s\n", "speed as a multiple of memcpy's", "encode", "decode",
-              "streaming", "rel error", "vs greedy", "bytes/row", "metadata");
+  std::printf("%-42s %7s %7s %9s %10s %10s %9s %9s %7s\n", "speed as a multiple of memcpy's", "encode",
+              "decode", "streaming", "rel error", "vs greedy", "bytes/row", "metadata", "memcpy");
   const auto every_dim = [&](const auto& codec) {
     for (const std::size_t dim : {16, 32, 64, 128}) measure(codec, dim, memory, chosen, json);
   };

@@ -26,6 +26,12 @@
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
 
+#if defined(__clang__)
+#define CHECKROW_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define CHECKROW_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 CHECKROW_CANONICAL_BEGIN
 
 namespace checkrow::inline v0::detail::avx512 {
@@ -90,19 +96,24 @@ struct greater_of {
   CHECKROW_LANES static floats of(floats a, floats b) noexcept { return _mm512_max_ps(a, b); }
 };
 
-/// Looks for NaN in passing.
+/// Looks for NaN and infinity in passing: both make a sum of products with zero NaN.
 struct nan_watch {
-  __mmask16 seen = 0;
-  CHECKROW_LANES void watch(floats a) noexcept { seen |= _mm512_fpclass_ps_mask(a, 0x81); }
-  [[nodiscard]] CHECKROW_LANES bool found() const noexcept { return seen != 0; }
+  floats sum = _mm512_setzero_ps();
+  CHECKROW_LANES nan_watch() noexcept {}
+  CHECKROW_LANES void watch(floats a) noexcept { sum = fused(a, _mm512_setzero_ps(), sum); }
+  [[nodiscard]] CHECKROW_LANES bool found() const noexcept {
+    return _mm512_test_epi32_mask(bits_of(sum), fill(0x7fffffff)) != 0;
+  }
 };
 
 /// Reduces 16 vectors at once: lane i of the result is the reduction of vector i.
 template <class Op>
 CHECKROW_LANES floats reduce(const floats* v) noexcept {
   floats a[8], b[4], c[2];
+  CHECKROW_UNROLL
   for (int i = 0; i < 8; ++i)
     a[i] = Op::of(_mm512_unpacklo_ps(v[2 * i], v[2 * i + 1]), _mm512_unpackhi_ps(v[2 * i], v[2 * i + 1]));
+  CHECKROW_UNROLL
   for (int i = 0; i < 4; ++i) {
     const __m512d x = _mm512_castps_pd(a[2 * i]), y = _mm512_castps_pd(a[2 * i + 1]);
     b[i] = Op::of(_mm512_castpd_ps(_mm512_unpacklo_pd(x, y)), _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)));
@@ -252,6 +263,7 @@ CHECKROW_CANONICAL_END
 #pragma GCC diagnostic pop
 #endif
 
+#undef CHECKROW_UNROLL
 #undef CHECKROW_LANES_ENTRY
 #undef CHECKROW_LANES
 #undef CHECKROW_TARGET
