@@ -133,7 +133,8 @@ TEST_CASE("Codes are packed and unpacked as a slow loop does it", "[codec]") {
 TEST_CASE("Parameters are packed and read as a slow loop does it", "[codec]") {
   using detail::stored_parameters;
   row_kinds::random_source random{5};
-  for (int turn = 0; turn < 4000; ++turn) {
+  for (int turn = 0; turn < 8000; ++turn) {
+    if (!use_codec_engine(turn % 2 == 0 ? codec_engine::automatic : codec_engine::scalar)) FAIL("no engine");
     const std::size_t n = random.below(turn % 10 == 0 ? 700 : 40);
     const int shift = random.between(0, 15), exceptions = random.between(0, 4);
     const std::uint64_t scales = 1 + random.below(65535u >> shift),
@@ -208,6 +209,7 @@ TEST_CASE("Parameters are packed and read as a slow loop does it", "[codec]") {
     REQUIRE(reader.in_range(furthest));
     if (furthest > 0) REQUIRE_FALSE(reader.in_range(furthest - 1));
   }
+  REQUIRE(use_codec_engine(codec_engine::automatic));
 }
 
 TEST_CASE("Parameters out of range are refused", "[codec]") {

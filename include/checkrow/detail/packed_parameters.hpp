@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <checkrow/codecs/engine.hpp>
+#include <checkrow/detail/parameters_avx2.hpp>
 #include <checkrow/detail/row_arithmetic.hpp>
 #include <checkrow/format/bytes.hpp>
 #include <cstddef>
@@ -128,7 +130,15 @@ inline parameter_frame pack_parameters(std::byte* rows, std::size_t n) noexcept 
   std::byte* to = rows;  // never ahead of the row that is read: at most 32 bits a row
   std::uint64_t waiting = 0;
   unsigned bits = 0;
-  for (std::size_t i = 0; i < n; ++i) {
+  std::size_t i = 0;
+#if defined(__x86_64__)
+  if (frame.row_bits() <= avx2::unpack_limit && current_codec_engine() >= codec_engine::avx2) {
+    avx2::pack_groups(rows, n / 8, frame.row_bits(), frame.scale_bits, frame.scale_shift, lowest);
+    i = n / 8 * 8;
+    to += n / 8 * frame.row_bits();
+  }
+#endif
+  for (; i < n; ++i) {
     const auto both = format::load<std::uint32_t>(rows + parameter_bytes * i);  // offset << 16 | scale code
     const std::uint32_t narrow = (both & 0xffff) != 0 ? 1 : 0;
     const std::uint32_t above = both - (narrow != 0 ? lowest : 0);
@@ -150,7 +160,15 @@ inline parameter_frame pack_parameters(std::byte* rows, std::size_t n) noexcept 
 class parameter_reader {
  public:
   parameter_reader(parameter_frame frame, const std::byte* packed, std::size_t n) noexcept
-      : frame_(frame), packed_(packed), rows_(n) {
+      : frame_(frame),
+        packed_(packed),
+        rows_(n),
+        base_(base_of(frame))
+#if defined(__x86_64__)
+        ,
+        plan_(frame.scale_bits, frame.offset_bits, frame.scale_shift, base_)
+#endif
+  {
     const std::size_t bytes = frame.bytes(n);
     last_load_ = static_cast<std::ptrdiff_t>(bytes) - 8;
     // Eight rows take row_bits() bytes, and the last of them is read from 8 bytes that begin within those.
@@ -161,8 +179,11 @@ class parameter_reader {
       shift_[i] = bit % 8;
       scale_at_[i] = scale_mask() << shift_[i];
     }
-    base_ =
-        frame.lowest_scale - (1u << frame.scale_shift) + (static_cast<unsigned>(frame.lowest_offset) << 16);
+#if defined(__x86_64__)
+    if (frame.row_bits() <= avx2::unpack_limit && bytes >= avx2::unpack_ahead &&
+        current_codec_engine() >= codec_engine::avx2)
+      vector_groups_ = std::min(n / 8, (bytes - avx2::unpack_ahead) / frame.row_bits());
+#endif
   }
 
   /// Any one row.
@@ -174,6 +195,13 @@ class parameter_reader {
   void read(std::size_t first, std::size_t count, stored_parameters* to) const noexcept {
     const std::size_t end = first + count;
     std::size_t row = first;
+#if defined(__x86_64__)
+    if (const std::size_t groups = vector_groups(first, count); groups != 0) {
+      avx2::unpack_parameters(plan_, group(first), groups, reinterpret_cast<std::byte*>(to));
+      row += 8 * groups;
+      to += 8 * groups;
+    }
+#endif
     for (; row + 8 <= end && row / 8 < groups_; row += 8)
       for (unsigned i = 0; i < 8; ++i)
         *to++ = parameters_of(format::load<std::uint64_t>(group(row) + byte_[i]) >> shift_[i]);
@@ -185,6 +213,12 @@ class parameter_reader {
     const std::size_t end = std::min(rows_, first + 64);
     std::uint64_t found = 0;
     std::size_t row = first;
+#if defined(__x86_64__)
+    if (const std::size_t groups = vector_groups(first, end - first); groups != 0) {
+      found = avx2::unpack_parameters(plan_, group(first), groups, nullptr);
+      row += 8 * groups;
+    }
+#endif
     for (; row + 8 <= end && row / 8 < groups_; row += 8) {
       unsigned some = 0;
       for (unsigned i = 0; i < 8; ++i)
@@ -217,6 +251,11 @@ class parameter_reader {
   }
 
  private:
+  /// What is added to offset field << 16 | scale field << shift of a narrow row.
+  [[nodiscard]] static std::uint32_t base_of(parameter_frame frame) noexcept {
+    return frame.lowest_scale - (1u << frame.scale_shift) +
+           (static_cast<unsigned>(frame.lowest_offset) << 16);
+  }
   [[nodiscard]] std::uint64_t scale_mask() const noexcept {
     return (std::uint64_t{1} << frame_.scale_bits) - 1;
   }
@@ -226,6 +265,13 @@ class parameter_reader {
   [[nodiscard]] const std::byte* group(std::size_t row) const noexcept {
     return packed_ + row / 8 * frame_.row_bits();
   }
+
+#if defined(__x86_64__)
+  /// How many of the groups of eight rows that begin there vectors do.
+  [[nodiscard]] std::size_t vector_groups(std::size_t first, std::size_t count) const noexcept {
+    return first / 8 < vector_groups_ ? std::min(count / 8, vector_groups_ - first / 8) : 0;
+  }
+#endif
 
   /// The row's fields in the lowest bits; behind them those of others.
   [[nodiscard]] std::uint64_t fields(std::size_t row) const noexcept {
@@ -247,9 +293,13 @@ class parameter_reader {
   const std::byte* packed_;
   std::size_t rows_, groups_ = 0;  // groups of eight rows that are read without a look at the end
   std::ptrdiff_t last_load_ = 0;
-  std::uint32_t base_ = 0;
+  std::uint32_t base_;
   unsigned byte_[8], shift_[8];
   std::uint64_t scale_at_[8];
+#if defined(__x86_64__)
+  avx2::unpack_plan plan_;
+  std::size_t vector_groups_ = 0;
+#endif
 };
 
 }  // namespace checkrow::inline v0::detail
