@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <checkrow/detail/engines.hpp>
+#include <checkrow/detail/pack_parameters.hpp>
 #include <checkrow/detail/row_arithmetic.hpp>
 #include <checkrow/detail/section_layout.hpp>
 #include <checkrow/element.hpp>
