@@ -1,6 +1,7 @@
 // What every row_codec has to do, whatever it is. Instantiate check_codec_contract<Codec>() for a model.
 #pragma once
 
+#include <checkrow/codecs/engine.hpp>
 #include <checkrow/concepts.hpp>
 #include <cstring>
 #include <limits>
@@ -233,11 +234,74 @@ void check_float_environment(const Codec& codec) {
 #endif
 }
 
+inline constexpr checkrow::codec_engine all_engines[] = {
+    checkrow::codec_engine::scalar, checkrow::codec_engine::avx2, checkrow::codec_engine::avx512};
+
+/// Forces an engine while it lives; true if this CPU has it.
+class forced_engine {
+ public:
+  explicit forced_engine(checkrow::codec_engine engine) : here_(checkrow::use_codec_engine(engine)) {}
+  ~forced_engine() { checkrow::use_codec_engine(checkrow::codec_engine::automatic); }
+  forced_engine(const forced_engine&) = delete;
+  forced_engine& operator=(const forced_engine&) = delete;
+  explicit operator bool() const { return here_; }
+
+ private:
+  bool here_;
+};
+
+/// Rows of all kinds, or mostly usual ones; `first` picks the engine's batches apart.
+inline float_rows rows_for_engines(std::size_t count, std::size_t width, bool usual) {
+  float_rows rows = mixed_rows(width * 3 + usual, count, width);
+  if (!usual) return rows;
+  row_kinds::random_source random{width};
+  for (std::size_t i = 0; i < count; ++i)
+    if (i % 40 != 7) row_kinds::fill_row(random, row_kinds::kind::gauss, rows.row(i));
+  return rows;
+}
+
+/// Bytes and decoded rows of each engine are those of the scalar one: the oracle.
+template <class Codec>
+void check_engines(const Codec& codec) {
+  std::vector<std::size_t> every_width;
+  for (std::size_t width = 2; width <= 300; ++width) every_width.push_back(width);
+  every_width.push_back(10007);
+  for (const std::size_t width : every_width) {
+    for (const bool usual : {false, true}) {
+      const float_rows rows = rows_for_engines(width > 1000 ? 30 : width % 16 == 0 ? 200 : 53, width, usual);
+      bytes expected;
+      float_rows decoded{rows.count, width};
+      for (const checkrow::codec_engine engine : all_engines) {
+        const forced_engine forced(engine);
+        if (!forced) continue;
+        const bytes section = encode(codec, rows);
+        float_rows back{rows.count, width}, streamed = back;
+        const bool good = decode(codec, section, back);
+        checkrow::row_span past_caches = streamed.span();
+        past_caches.streaming = true;
+        const bool also = codec.decode(rows.shape(), section, rows.count, past_caches);
+        if (engine == checkrow::codec_engine::scalar) {
+          expected = section;
+          decoded = back;
+        }
+        if (good && also && section == expected && back.same_bits(decoded) && streamed.same_bits(decoded))
+          continue;
+        CAPTURE(width, usual, static_cast<int>(engine));
+        FAIL("this engine differs");
+      }
+    }
+  }
+}
+
 template <class Codec>
 void check_codec_contract(const Codec& codec = {}) {
   static_assert(checkrow::row_codec<Codec>);
   static_assert(Codec::id != 0 && !std::string_view(Codec::name).empty());
   for (const std::size_t width : widths) REQUIRE(codec.accepts(float_shape(width)));
+  SECTION("all engines write and read the same") { check_engines(codec); }
+  const forced_engine engine(
+      GENERATE(checkrow::codec_engine::scalar, checkrow::codec_engine::avx2, checkrow::codec_engine::avx512));
+  if (!engine) return;
   SECTION("idempotent and deterministic") { check_idempotence(codec); }
   SECTION("no rows") { check_no_rows(codec); }
   SECTION("wrong sizes are rejected") { check_wrong_sizes(codec); }

@@ -1,10 +1,13 @@
 // long_codec_idempotence [rows]: every codec over that many random rows of all kinds, in two threads.
-// decode(encode(x)) has to encode to the same bytes, and those to decode to the same row.
+// decode(encode(x)) has to encode to the same bytes, and those to decode to the same row; and each engine has
+// to write the bytes of the scalar one.
 #include <atomic>
 #include <checkrow/codecs/builtin.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -16,9 +19,15 @@ constexpr std::size_t batch_rows = 64;
 constexpr std::size_t widths[] = {2, 3, 7, 16, 64, 100, 128};
 constexpr std::size_t widest = 128;
 
-/// Rows of a batch that do not come back the same; encodes and decodes `n` rows at once.
+std::size_t hash_of(const std::vector<std::byte>& bytes, std::size_t size) {
+  return std::hash<std::string_view>{}({reinterpret_cast<const char*>(bytes.data()), size});
+}
+
+/// Rows of a batch that do not come back the same; encodes and decodes `n` rows at once, and
+/// adds a hash of what it wrote.
 template <class Codec>
-std::size_t mismatches(const Codec& codec, const float* rows, std::size_t n, std::size_t width) {
+std::size_t mismatches(const Codec& codec, const float* rows, std::size_t n, std::size_t width,
+                       std::atomic<std::uint64_t>& hash) {
   const checkrow::column_shape shape{checkrow::element_type::float32, 4, static_cast<std::uint32_t>(width)};
   thread_local std::vector<std::byte> first, second;
   thread_local std::vector<float> once(batch_rows * widest), twice(batch_rows * widest);
@@ -32,6 +41,7 @@ std::size_t mismatches(const Codec& codec, const float* rows, std::size_t n, std
   };
 
   const std::size_t size = codec.encode(shape, view(rows), n, first.data());
+  hash += hash_of(first, size);
   bool same = codec.decode(shape, {first.data(), size}, n, span(once.data()));
   same = same && codec.encode(shape, view(once.data()), n, second.data()) == size;
   same = same && std::memcmp(first.data(), second.data(), size) == 0;
@@ -40,15 +50,19 @@ std::size_t mismatches(const Codec& codec, const float* rows, std::size_t n, std
   if (same) return 0;
   if (n == 1) return 1;
   std::size_t wrong = 0;
-  for (std::size_t i = 0; i < n; ++i) wrong += mismatches(codec, rows + i * width, 1, width);
+  for (std::size_t i = 0; i < n; ++i) wrong += mismatches(codec, rows + i * width, 1, width, hash);
   return wrong != 0 ? wrong : 1;
 }
 
+struct outcome {
+  std::uint64_t wrong, hash;
+};
+
 /// Batches from a common counter, each of one kind and width, seeded by its number.
 template <class Codec>
-std::uint64_t run(const Codec& codec, std::uint64_t rows) {
+outcome run(const Codec& codec, std::uint64_t rows) {
   const std::uint64_t batches = (rows + batch_rows - 1) / batch_rows;
-  std::atomic<std::uint64_t> next = 0, wrong = 0;
+  std::atomic<std::uint64_t> next = 0, wrong = 0, hash = 0;
   const auto work = [&] {
     std::vector<float> values(batch_rows * widest);
     for (std::uint64_t batch = next++; batch < batches; batch = next++) {
@@ -57,7 +71,7 @@ std::uint64_t run(const Codec& codec, std::uint64_t rows) {
       row_kinds::random_source random{batch * 0x2545f4914f6cdd1d + Codec::id * 16 + Codec::bits};
       for (std::size_t i = 0; i < batch_rows; ++i)
         row_kinds::fill_row(random, static_cast<row_kinds::kind>(k), std::span(&values[i * width], width));
-      const std::size_t bad = mismatches(codec, values.data(), batch_rows, width);
+      const std::size_t bad = mismatches(codec, values.data(), batch_rows, width, hash);
       if (bad != 0 && wrong.fetch_add(bad) == 0)
         std::printf("  first mismatch: batch %llu, kind %d, width %zu\n",
                     static_cast<unsigned long long>(batch), k, width);
@@ -66,10 +80,25 @@ std::uint64_t run(const Codec& codec, std::uint64_t rows) {
   std::thread other(work);
   work();
   other.join();
-  std::printf("%.*s %d bits: %llu rows, %llu mismatches\n", static_cast<int>(Codec::name.size()),
-              Codec::name.data(), int{Codec::bits}, static_cast<unsigned long long>(batches * batch_rows),
-              static_cast<unsigned long long>(wrong.load()));
-  std::fflush(stdout);
+  return {wrong, hash};
+}
+
+/// All engines that this CPU has. Returns the mismatches.
+template <class Codec>
+std::uint64_t run_engines(const Codec& codec, std::uint64_t rows) {
+  static constexpr const char* names[] = {"", "scalar", "AVX2", "AVX-512"};
+  std::uint64_t wrong = 0, expected = 0;
+  for (int engine = 1; engine <= 3; ++engine) {
+    if (!checkrow::use_codec_engine(static_cast<checkrow::codec_engine>(engine))) continue;
+    const outcome got = run(codec, rows);
+    if (engine == 1) expected = got.hash;
+    const bool same = got.hash == expected;
+    wrong += got.wrong + (same ? 0 : 1);
+    std::printf("%.*s %d bits, %s: %llu rows, %llu mismatches%s\n", static_cast<int>(Codec::name.size()),
+                Codec::name.data(), int{Codec::bits}, names[engine], static_cast<unsigned long long>(rows),
+                static_cast<unsigned long long>(got.wrong), same ? "" : ", other bytes than scalar");
+    std::fflush(stdout);
+  }
   return wrong;
 }
 
@@ -82,6 +111,6 @@ int main(int argc, char** argv) {
     return 2;
   }
   std::uint64_t wrong = 0;
-  checkrow::detail::builtin_codecs{}.for_each([&](const auto& codec) { wrong += run(codec, rows); });
+  checkrow::detail::builtin_codecs{}.for_each([&](const auto& codec) { wrong += run_engines(codec, rows); });
   return wrong == 0 ? 0 : 1;
 }

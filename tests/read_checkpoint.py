@@ -128,7 +128,7 @@ def read_chunk(chunk, entry, attempt, manifest):
     ids_at = aligned(128 + 32 * columns)
     need(head_size == aligned(ids_at + ids_size), "the size of a chunk's head is wrong")
     need_zero(head[128 + 32 * columns:ids_at] + head[ids_at + ids_size:], "padding of a chunk's head")
-    ids = read_ids(index_kind, head[ids_at:ids_at + ids_size], first, last)
+    ids = read_ids(index_kind, head[ids_at:ids_at + ids_size], first, last, rows)
     need(len(ids) == rows and ids[0] == first and ids[-1] == last, "row ids don't match the chunk's header")
     need(k == 255 or first >> k == last >> k, "ids lie outside the range of 2^k")
 
@@ -166,51 +166,99 @@ def read_chunk(chunk, entry, attempt, manifest):
     return kind, table, ids, arrays
 
 
-def read_ids(kind, data, first, last):
+def read_ids(kind, data, first, last, rows):
     need(first <= last, "ids are out of order")
     if kind == 0:  # range
         need(len(data) == 0, "a range has bytes")
         return np.arange(first, last + 1)
     if kind == 1:  # bitmap
-        need(len(data) == ((last - first) // 64 + 1) * 8, "a bitmap has the wrong size")
-        return first + np.flatnonzero(np.unpackbits(np.frombuffer(data, "u1"), bitorder="little"))
-    need(kind == 2 and len(data) % 4 == 0, "unknown row ids")
-    gaps = np.frombuffer(data, "<u4").astype(np.int64)
-    need(np.all(gaps > 0), "ids don't ascend")
-    return first + np.concatenate([[0], np.cumsum(gaps)])
+        need(len(data) == (last - first) // 8 + 1, "a bitmap has the wrong size")
+        return first + np.flatnonzero(bits_of(data))
+    if kind == 2:  # gaps
+        values = read_rice(data[1:], np.full(rows - 1, data[0]))
+        return first + np.concatenate([[0], np.cumsum(values + 1)])
+    need(kind == 3, "unknown row ids")
+    length_k, gap_k, runs = struct.unpack_from("<BBI", data)
+    need(0 < runs <= rows <= 1 << 20, "more ids than runs may have")
+    values = read_rice(data[6:], np.array([length_k, gap_k] * runs)[:-1])
+    lengths, gaps = values[0::2] + 1, values[1::2] + 2
+    begins = first + np.concatenate([[0], np.cumsum(lengths[:-1] - 1 + gaps)])
+    need(lengths.sum() == rows, "runs have another number of ids")
+    return np.concatenate([np.arange(begin, begin + length) for begin, length in zip(begins, lengths)])
+
+
+def bits_of(data):
+    return np.unpackbits(np.frombuffer(data, "u1"), bitorder="little")
+
+
+def read_fields(bits, begins, sizes):
+    """Unsigned integers of sizes[i] bits from bits[begins[i]] on."""
+    sizes = np.broadcast_to(sizes, np.shape(begins))
+    values = np.zeros(len(begins), np.int64)
+    for i in range(int(sizes.max(initial=0))):
+        has = sizes > i
+        values[has] |= bits[begins[has] + i].astype(np.int64) << i
+    return values
+
+
+def read_rice(data, ks):
+    """Values with those k."""
+    need(ks.max(initial=0) <= 32, "k is too large")
+    ks = ks.astype(np.int64)
+    lower_bytes = (int(ks.sum()) + 7) // 8
+    need(lower_bytes <= len(data), "Rice codes are cut off")
+    upper, lower = bits_of(data[:len(data) - lower_bytes]), bits_of(data[len(data) - lower_bytes:])
+    need(not lower[int(ks.sum()):].any(), "unused bits of lower parts aren't zero")
+    ones = np.flatnonzero(upper)
+    need(len(ones) == len(ks) and (len(ones) + 7) // 8 <= len(upper) // 8, "Rice codes of another number of values")
+    need(len(upper) == (int(ones[-1]) // 8 + 1) * 8 if len(ones) else not len(upper), "unused bytes of upper parts")
+    zeros = np.diff(ones, prepend=-1) - 1
+    return (zeros << ks) + read_fields(lower, np.cumsum(ks) - ks, ks)
 
 
 def read_quantised(section, codec, bits, rows, width):
     stride, qm = -(-width * bits // 8), (1 << bits) - 1
-    exceptions, scale_bits, offset_bits, zero, extra, zero48 = struct.unpack_from("<IBBHQ48s", section)
-    codes_at = aligned(64 + 4 * rows)
-    directory_at = aligned(codes_at + rows * stride)
+    exceptions, zero, extra, scale_bits, offset_bits, shift, zero1, lowest_scale, lowest_m, zero40 = \
+        struct.unpack_from("<IIQBBBBHh40s", section)
+    parameters_at = aligned(64 + rows * stride)
+    parameters_bits = rows * (scale_bits + offset_bits)
+    parameters_end = parameters_at + -(-parameters_bits // 8)
+    directory_at = aligned(parameters_end)
     extra_at = directory_at + 8 * exceptions
-    need((scale_bits, offset_bits, zero) == (16, 16, 0), "a quantised section's header is wrong")
+    need(zero == 0 and zero1 == 0 and scale_bits <= 16 and offset_bits <= 16 and scale_bits + shift <= 17,
+         "a quantised section's header is wrong")
+    need(scale_bits == 0 or lowest_scale > 0, "there is no scale code 0")
     need(len(section) == extra_at + extra, "a quantised section has the wrong size")
-    need_zero(zero48 + section[64 + 4 * rows:codes_at] + section[codes_at + rows * stride:directory_at], "padding")
+    need_zero(zero40 + section[64 + rows * stride:parameters_at] + section[parameters_end:directory_at], "padding")
 
-    scale = np.frombuffer(section, "<u2", 2 * rows, 64)[0::2].astype(np.uint32)
-    m = np.frombuffer(section, "<i2", 2 * rows, 64)[1::2].astype(np.float64)
-    slots = np.frombuffer(section, "u1", rows * stride, codes_at).reshape(rows, stride)
+    fields = bits_of(section[parameters_at:parameters_end])
+    need(not fields[parameters_bits:].any(), "unused bits of parameters aren't zero")
+    begins = np.arange(rows) * (scale_bits + offset_bits)
+    f, m = read_fields(fields, begins, scale_bits), read_fields(fields, begins + scale_bits, offset_bits)
+    narrow = f > 0
+    need(np.all(narrow | (m <= 2)), "a row of unknown class")
+    wide, raw = ~narrow & (m == 1), ~narrow & (m == 2)
+    scale = np.where(narrow, lowest_scale + ((f - 1) << shift), 0)
+    m = np.where(narrow, lowest_m + m, 0)
+    grid = 8 if bits == 8 else 16
+    need(np.all(scale <= 65535), "a scale code is too large")
+    need(np.all(abs(m) <= (0 if codec == 3 else (1 << 14) - qm * grid)), "an offset is too large")
+    slots = np.frombuffer(section, "u1", rows * stride, 64).reshape(rows, stride)
     unpacked = np.unpackbits(slots, axis=1, bitorder="little")
     need(not unpacked[:, width * bits:].any(), "unused bits of codes aren't zero")
     q = unpacked[:, :width * bits].reshape(rows, width, bits) @ (1 << np.arange(bits))
 
     # All rows as NARROW ones first; a float32's products and sums below are exact in double.
-    s = ((scale + 15872) << 14).view(np.float32).astype(np.float64)
-    grid = 8 if bits == 8 else 16
+    s = ((scale + 15872) << 14).astype(np.uint32).view(np.float32).astype(np.float64)
     if codec == 3:
         y = (2 * q - qm) * (s / 2)[:, None]
-        need(not m[scale != 0].any(), "a symmetric row has an offset")
     else:
         y = (m[:, None] + q * grid) * (s / grid)[:, None]
     y = y.astype(np.float32)
 
-    wide, raw = (scale == 0) & (m == 1), (scale == 0) & (m == 2)
-    need(np.all((scale != 0) | (m == 0) | wide | raw) and not (codec == 3 and wide.any()), "a row of unknown class")
-    y[(scale == 0) & (m == 0)] = 0
-    need(not slots[(scale == 0) & ~wide].any(), "a zero or RAW row has codes")
+    need(codec != 3 or not wide.any(), "a symmetric row is WIDE")
+    y[~narrow] = 0
+    need(not slots[~narrow & ~wide].any(), "a zero or RAW row has codes")
     directory = np.frombuffer(section, "<u4", 2 * exceptions, directory_at).reshape(-1, 2)
     need(np.array_equal(directory[:, 0], np.flatnonzero(wide | raw)), "the directory of exceptions is wrong")
     at = 0

@@ -83,20 +83,25 @@ class model {
     add_small();
   }
 
-  /// The rows of a batch, as ids that make each kind of index: far apart, dense, or all in a row.
+  /// The rows of a batch, as ids that make each kind of index: far apart, dense, all in a row, in runs.
   void train(std::uint64_t batch) {
     for (table& one : tables_) {
       std::vector<std::int64_t> ids;
       const auto rows = static_cast<std::int64_t>(one.rows);
-      switch (batch % 3) {
+      switch (batch % 4) {
         case 0:  // gaps
           for (auto id = static_cast<std::int64_t>(batch); id < rows; id += 97 + id % 1000) ids.push_back(id);
           break;
         case 1:  // bitmap
-          for (std::int64_t id = rows / 3; id < rows / 2; id += 1 + id % 3) ids.push_back(id);
+          for (std::int64_t id = rows / 3; id < rows / 2; id += 1 + (id * 0x9e3779b9 >> 20 & 1))
+            ids.push_back(id);
           break;
-        default:  // range
+        case 2:  // range
           for (std::int64_t id = rows / 4; id < rows / 4 + rows / 8; ++id) ids.push_back(id);
+          break;
+        default:  // runs
+          for (std::int64_t id = rows / 9; id < rows; id += 1 + (id % 50 == 0 ? id % 77 : 0))
+            ids.push_back(id);
       }
       const auto scope = checkpointer_.batch();
       one.handle.touch(ids);

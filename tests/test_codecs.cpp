@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <checkrow/codecs/builtin.hpp>
 #include <cmath>
+#include <utility>
 
 #include "codec_contract.hpp"
 
@@ -78,14 +79,24 @@ struct naive_row {
 naive_row read_naively(const bytes& section, std::size_t rows, std::size_t row, std::size_t width,
                        std::size_t bits) {
   const auto at = [&](std::size_t i) { return std::to_integer<unsigned>(section[i]); };
-  const std::size_t parameters = 64 + 4 * row;
-  naive_row out{at(parameters) + 256 * at(parameters + 1),
-                static_cast<std::int16_t>(at(parameters + 2) + 256 * at(parameters + 3)),
-                std::vector<unsigned>(width)};
-  const std::size_t stride = (width * bits + 7) / 8;
-  const std::size_t slot = (64 + 4 * rows + 63) / 64 * 64 + row * stride;
-  for (std::size_t i = 0; i < width * bits; ++i)
-    out.codes[i / bits] |= (at(slot + i / 8) >> i % 8 & 1) << i % bits;
+  const auto read = [&](std::size_t bit, std::size_t count) {
+    unsigned value = 0;
+    for (std::size_t i = 0; i < count; ++i) value |= (at((bit + i) / 8) >> (bit + i) % 8 & 1) << i;
+    return value;
+  };
+  const std::size_t scale_bits = at(16), offset_bits = at(17), scale_shift = at(18);
+  const unsigned lowest_scale = at(20) + 256 * at(21);
+  const int lowest_offset = static_cast<std::int16_t>(at(22) + 256 * at(23));
+  const std::size_t stride = (width * bits + 7) / 8, slot = 64 + row * stride;
+  const std::size_t parameters = (64 + rows * stride + 63) / 64 * 64;
+  const std::size_t place = 8 * parameters + row * (scale_bits + offset_bits);
+  const unsigned scale = read(place, scale_bits), offset = read(place + scale_bits, offset_bits);
+  naive_row out{0, static_cast<int>(offset), std::vector<unsigned>(width)};
+  if (scale != 0) {
+    out.scale = lowest_scale + ((scale - 1) << scale_shift);
+    out.offset = lowest_offset + static_cast<int>(offset);
+  }
+  for (std::size_t i = 0; i < width; ++i) out.codes[i] = read(8 * slot + i * bits, bits);
   return out;
 }
 
@@ -117,6 +128,110 @@ TEST_CASE("Codes are packed and unpacked as a slow loop does it", "[codec]") {
   check(std::integral_constant<int, 3>{});
   check(std::integral_constant<int, 4>{});
   check(std::integral_constant<int, 8>{});
+}
+
+TEST_CASE("Parameters are packed and read as a slow loop does it", "[codec]") {
+  using detail::stored_parameters;
+  row_kinds::random_source random{5};
+  for (int turn = 0; turn < 8000; ++turn) {
+    if (!use_codec_engine(turn % 2 == 0 ? codec_engine::automatic : codec_engine::scalar)) FAIL("no engine");
+    const std::size_t n = random.below(turn % 10 == 0 ? 700 : 40);
+    const int shift = random.between(0, 15), exceptions = random.between(0, 4);
+    const std::uint64_t scales = 1 + random.below(65535u >> shift),
+                        offsets = 1 + random.below(1u << random.below(16));
+    const auto lowest = static_cast<unsigned>(random.below((65535u >> shift) - scales + 1));
+    const int least = -static_cast<int>(random.below(16384));
+    std::vector<stored_parameters> rows(n);
+    for (stored_parameters& row : rows) {
+      if (random.between(0, 40) < exceptions * exceptions) {
+        row.offset = static_cast<std::int16_t>(random.below(3));
+        continue;
+      }
+      row.scale = static_cast<std::uint16_t>((lowest + 1 + random.below(scales)) << shift);
+      row.offset = static_cast<std::int16_t>(least + static_cast<int>(random.below(offsets)));
+    }
+
+    detail::parameter_frame best;
+    unsigned all = 0, greatest = 0, greatest_field = 0;
+    int least_scale = 65536, least_offset = 32768;
+    for (const auto& row : rows) {
+      if (row.scale == 0) continue;
+      all |= row.scale;
+      least_scale = std::min<int>(least_scale, row.scale);
+      least_offset = std::min<int>(least_offset, row.offset);
+    }
+    if (all != 0) {
+      best.lowest_scale = static_cast<std::uint16_t>(least_scale);
+      best.lowest_offset = static_cast<std::int16_t>(least_offset);
+      while ((all >> best.scale_shift & 1) == 0) ++best.scale_shift;
+    }
+    std::vector<bool> bits;
+    const auto fields = [&](const stored_parameters& row) {
+      if (row.scale == 0) return std::pair<unsigned, unsigned>(0, row.offset);
+      return std::pair<unsigned, unsigned>(((row.scale - best.lowest_scale) >> best.scale_shift) + 1,
+                                           row.offset - best.lowest_offset);
+    };
+    for (const auto& row : rows) {
+      greatest = std::max(greatest, fields(row).first);
+      greatest_field = std::max(greatest_field, fields(row).second);
+    }
+    while (greatest >> best.scale_bits != 0) ++best.scale_bits;
+    while (greatest_field >> best.offset_bits != 0) ++best.offset_bits;
+    for (const auto& row : rows) {
+      for (unsigned i = 0; i < best.scale_bits; ++i) bits.push_back((fields(row).first >> i & 1) != 0);
+      for (unsigned i = 0; i < best.offset_bits; ++i) bits.push_back((fields(row).second >> i & 1) != 0);
+    }
+    bytes expected(best.bytes(n));
+    for (std::size_t i = 0; i < bits.size(); ++i)
+      if (bits[i]) expected[i / 8] |= static_cast<std::byte>(1 << i % 8);
+
+    bytes packed(4 * n);
+    if (n != 0) std::memcpy(packed.data(), rows.data(), 4 * n);
+    const detail::parameter_frame frame = detail::pack_parameters(packed.data(), n);
+    REQUIRE(std::memcmp(&frame, &best, sizeof frame) == 0);
+    REQUIRE(frame.possible());
+    packed.resize(expected.size());
+    REQUIRE(packed == expected);
+
+    const std::unique_ptr<std::byte[]> exact(new std::byte[8 + packed.size()]());
+    std::copy(packed.begin(), packed.end(), exact.get() + 8);
+    const detail::parameter_reader reader(frame, exact.get() + 8, n);
+    std::vector<stored_parameters> back(n);
+    reader.read(0, n, back.data());
+    REQUIRE((n == 0 || std::memcmp(back.data(), rows.data(), 4 * n) == 0));
+    int furthest = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const stored_parameters one = reader[i];
+      REQUIRE((one.scale == rows[i].scale && one.offset == rows[i].offset));
+      REQUIRE((reader.exceptions(i / 64 * 64) >> i % 64 & 1) == (rows[i].scale == 0 ? 1u : 0u));
+      if (rows[i].scale != 0) furthest = std::max(furthest, std::abs(int{rows[i].offset}));
+    }
+    REQUIRE(reader.in_range(furthest));
+    if (furthest > 0) REQUIRE_FALSE(reader.in_range(furthest - 1));
+  }
+  REQUIRE(use_codec_engine(codec_engine::automatic));
+}
+
+TEST_CASE("Parameters out of range are refused", "[codec]") {
+  // Two narrow rows of 8 + 6 bits: scale codes 100 + ((f - 1) << shift), offsets -3 + g.
+  const auto refused = [](unsigned f, unsigned g, unsigned shift, int limit) {
+    const std::uint64_t fields = (1 | 5 << 8) | std::uint64_t{f | g << 8} << 14;
+    std::byte packed[16]{};
+    std::memcpy(packed + 8, &fields, 8);
+    const detail::parameter_frame frame{8, 6, static_cast<std::uint8_t>(shift), 0, 100, -3};
+    REQUIRE(frame.possible());
+    return !detail::parameter_reader(frame, packed + 8, 2).in_range(limit);
+  };
+  CHECK_FALSE(refused(255, 63, 0, 60));
+  CHECK_FALSE(refused(127, 5, 9, 3));
+  CHECK(refused(130, 5, 9, 3));
+  CHECK(refused(2, 7, 0, 3));
+  CHECK_FALSE(refused(0, 63, 9, 3));
+  CHECK_FALSE(detail::parameter_frame{17, 0, 0, 0, 1, 0}.possible());
+  CHECK_FALSE(detail::parameter_frame{0, 17, 0, 0, 1, 0}.possible());
+  CHECK_FALSE(detail::parameter_frame{16, 0, 2, 0, 1, 0}.possible());
+  CHECK_FALSE(detail::parameter_frame{1, 0, 0, 1, 1, 0}.possible());
+  CHECK_FALSE(detail::parameter_frame{1, 0, 0, 0, 0, 0}.possible());
 }
 
 TEST_CASE("A fused multiply-add in double arithmetic is the library's", "[codec]") {
@@ -267,10 +382,12 @@ TEMPLATE_TEST_CASE("Every bit of a section's frame is checked", "[codec]", unifo
   const float_rows rows = mixed_rows(8, count, width);
   const bytes section = codec_contract::encode(TestType{}, rows);
   float_rows to{count, width};
-  const std::size_t parameters_end = 64 + 4 * count, codes = (parameters_end + 63) / 64 * 64;
-  const std::size_t stride = (width * TestType::bits + 7) / 8, codes_end = codes + stride * count;
-  const std::size_t directory = (codes_end + 63) / 64 * 64;
-  const std::size_t exceptions = std::to_integer<std::size_t>(section[0]);
+  const auto at = [&](std::size_t i) { return std::to_integer<std::size_t>(section[i]); };
+  const std::size_t stride = (width * TestType::bits + 7) / 8, codes_end = 64 + stride * count;
+  const std::size_t parameters = (codes_end + 63) / 64 * 64;
+  const std::size_t parameter_bits = count * (at(16) + at(17));
+  const std::size_t directory = (parameters + (parameter_bits + 7) / 8 + 63) / 64 * 64;
+  const std::size_t exceptions = at(0);
   REQUIRE(exceptions >= 2);
   std::size_t accepted = 0;
   const auto flip = [&](std::size_t bit) {
@@ -278,12 +395,15 @@ TEMPLATE_TEST_CASE("Every bit of a section's frame is checked", "[codec]", unifo
     changed[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
     accepted += codec_contract::decode(TestType{}, changed, to) ? 1 : 0;
   };
-  for (std::size_t bit = 0; bit < 8 * 64; ++bit) flip(bit);
-  for (std::size_t bit = 8 * parameters_end; bit < 8 * codes; ++bit) flip(bit);
+  for (std::size_t bit = 0; bit < 8 * 64; ++bit)  // but for those that make other parameters
+    if (bit < 8 * 18 || bit >= 8 * 24) flip(bit);
+  for (std::size_t bit = 8 * 19; bit < 8 * 20; ++bit) flip(bit);
   for (std::size_t row = 0; row < count; ++row)
     for (std::size_t bit = width * TestType::bits; bit < 8 * stride; ++bit)
-      flip(8 * (codes + row * stride) + bit);
-  for (std::size_t bit = 8 * codes_end; bit < 8 * (directory + 8 * exceptions); ++bit) flip(bit);
+      flip(8 * (64 + row * stride) + bit);
+  for (std::size_t bit = 8 * codes_end; bit < 8 * parameters; ++bit) flip(bit);
+  for (std::size_t bit = 8 * parameters + parameter_bits; bit < 8 * (directory + 8 * exceptions); ++bit)
+    flip(bit);
   REQUIRE(accepted == 0);
 
   bytes longer = section;  // more data, and a header that says so

@@ -1,13 +1,17 @@
 // The format on disk: row ids, manifests, segments, untrusted bytes in all of them, and golden checkpoints.
+#include <algorithm>
 #include <checkrow/checkrow.hpp>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <list>
 #include <map>
+#include <numeric>
 #include <sstream>
 
 #include "catch_shim.hpp"
@@ -24,19 +28,101 @@ using bytes_type = std::vector<std::byte>;
 
 // ------------------------------------------------------------------------------------------------- row ids
 
-/// Plans, writes and reads back; returns the plan.
-format::index_plan check_index(const ids_type& ids) {
-  const format::index_plan plan = format::plan_index(ids);
+/// Reads row ids bit by bit as the format says. Shares no code with the library.
+class naive_ids {
+ public:
+  naive_ids(index_kind kind, const bytes_type& bytes, std::uint64_t first, std::size_t rows) : bytes_(bytes) {
+    if (kind == index_kind::bitmap)
+      for (std::size_t i = 0; i < 8 * bytes.size(); ++i)
+        if (bit(i)) ids.push_back(first + i);
+    if (kind == index_kind::gaps) {
+      start(1, (rows - 1) * byte(0));
+      ids.push_back(first);
+      while (ids.size() < rows) ids.push_back(ids.back() + 1 + value(byte(0)));
+    }
+    if (kind == index_kind::runs) {
+      const std::size_t runs = byte(2) + 256 * byte(3) + 65536 * byte(4) + 16777216 * byte(5);
+      start(6, runs * byte(0) + (runs - 1) * byte(1));
+      for (std::size_t run = 0; run < runs; ++run) {
+        std::uint64_t id = run == 0 ? first : ids.back() + 2 + value(byte(1));
+        for (std::uint64_t length = value(byte(0)) + 1; length > 0; --length) ids.push_back(id++);
+      }
+    }
+  }
+  ids_type ids;
+
+ private:
+  [[nodiscard]] std::size_t byte(std::size_t i) const { return std::to_integer<std::size_t>(bytes_.at(i)); }
+  [[nodiscard]] bool bit(std::size_t i) const { return (byte(i / 8) >> i % 8 & 1) != 0; }
+  void start(std::size_t at, std::size_t lower_bits) {
+    upper_ = 8 * at;
+    lower_ = 8 * (bytes_.size() - (lower_bits + 7) / 8);
+  }
+  std::uint64_t value(std::size_t k) {
+    std::uint64_t upper = 0, lower = 0;
+    while (!bit(upper_++)) ++upper;
+    for (std::size_t i = 0; i < k; ++i) lower |= std::uint64_t{bit(lower_++)} << i;
+    return upper << k | lower;
+  }
+  const bytes_type& bytes_;
+  std::size_t upper_ = 0, lower_ = 0;
+};
+
+/// The bytes that Rice codes of these values need at best, by trying every k.
+std::size_t least_rice_bits(const ids_type& values, unsigned& k) {
+  std::size_t least = ~std::size_t{0};
+  for (unsigned tried = 0; tried <= 32; ++tried) {
+    std::size_t bits = 0;
+    for (const std::uint64_t value : values) bits += (value >> tried) + 1 + tried;
+    if (bits < least) least = bits, k = tried;
+  }
+  return least;
+}
+
+/// Writes as planned and reads back, by the library and naively.
+void check_plan(const format::index_plan& plan, const ids_type& ids) {
   bytes_type bytes(plan.bytes + 8, std::byte{0xaa});
   format::write_index(plan, ids, bytes.data());
   for (std::size_t i = plan.bytes; i < bytes.size(); ++i) REQUIRE(bytes[i] == std::byte{0xaa});
   bytes.resize(plan.bytes);
+  bytes.shrink_to_fit();
   ids_type back{7};
   REQUIRE(format::read_index(plan.kind, bytes, ids.front(), ids.back(), ids.size(), back));
-  if (plan.kind == index_kind::range)
+  if (plan.kind == index_kind::range) {
     REQUIRE(back.empty());
-  else
+  } else {
     REQUIRE(back == ids);
+    REQUIRE(naive_ids(plan.kind, bytes, ids.front(), ids.size()).ids == ids);
+  }
+}
+
+/// Plans, writes and reads back, in the other ways as well; returns the plan.
+format::index_plan check_index(const ids_type& ids) {
+  const format::index_plan plan = format::plan_index(ids);
+  check_plan(plan, ids);
+  if (ids.back() - ids.front() == ids.size() - 1) return plan;
+  ids_type gaps, lengths{0}, run_gaps;
+  for (std::size_t i = 1; i < ids.size(); ++i) {
+    gaps.push_back(ids[i] - ids[i - 1] - 1);
+    if (gaps.back() == 0) {
+      ++lengths.back();
+    } else {
+      run_gaps.push_back(gaps.back() - 1);
+      lengths.push_back(0);
+    }
+  }
+  unsigned k = 0;
+  const format::index_plan in_gaps = format::detail::plan_gaps(ids);
+  REQUIRE(in_gaps.bytes <= 2 + (least_rice_bits(gaps, k) + 7) / 8);
+  check_plan(in_gaps, ids);
+  const format::index_plan in_runs = format::detail::plan_runs(ids, lengths.size());
+  const std::size_t run_bits = least_rice_bits(lengths, k) + least_rice_bits(run_gaps, k);
+  REQUIRE(in_runs.bytes <= 7 + (run_bits + 7) / 8);
+  check_plan(in_runs, ids);
+  if (ids.back() - ids.front() < 100000)
+    check_plan({index_kind::bitmap, format::bitmap_index_bytes(ids.front(), ids.back())}, ids);
+  REQUIRE(plan.bytes <= std::min(in_gaps.bytes, format::bitmap_index_bytes(ids.front(), ids.back())));
+  if (lengths.size() * 7 <= ids.size() * 5) REQUIRE(plan.bytes <= in_runs.bytes);
   return plan;
 }
 
@@ -57,37 +143,58 @@ constexpr std::uint64_t greatest = ~std::uint64_t{0};
 
 }  // namespace
 
-TEST_CASE("row ids are written in the smallest of three encodings and read back") {
+TEST_CASE("row ids are written in the smallest of four encodings and read back") {
   CHECK(check_index({5}).kind == index_kind::range);
   CHECK(check_index({greatest}).kind == index_kind::range);
   CHECK(check_index({3, 4, 5, 6}).kind == index_kind::range);
   CHECK(check_index({greatest - 1, greatest}).bytes == 0);
 
-  CHECK(check_index({0, 2}).kind == index_kind::gaps);  // 4 bytes, a word has 8
-  CHECK(check_index({0, 2, 4}).kind == index_kind::bitmap);
-  CHECK(check_index({0, 2, 63}).bytes == 8);
-  CHECK(check_index({0, 2, 64}).kind == index_kind::gaps);
-  CHECK(check_index({100, 102, 103, 104, 164}).bytes == 16);
-  CHECK(check_index({greatest - 63, greatest - 5, greatest}).kind == index_kind::bitmap);
+  CHECK(check_index({0, 2}).kind == index_kind::bitmap);
+  CHECK(check_index({0, 2, 7}).bytes == 1);
+  CHECK(check_index({100, 102, 103, 104, 108}).bytes == 2);
+  CHECK(check_index({greatest - 15, greatest - 5, greatest}).kind == index_kind::bitmap);
 
   CHECK(check_index({1, 1000, 100000}).kind == index_kind::gaps);
-  CHECK(check_index({7, 7 + 0xffffffffULL}).bytes == 4);
-  CHECK(check_index({greatest - 0xffffffffULL, greatest}).kind == index_kind::gaps);
+  CHECK(check_index({7, 7 + 0xffffffffULL}).bytes == 6);
+  CHECK(check_index({greatest - 0x100000000ULL, greatest}).kind == index_kind::gaps);
+
+  ids_type runs(1000);
+  std::iota(runs.begin(), runs.end(), 70);
+  for (std::uint64_t id = 5000; id < 9000; ++id)
+    if (id % 64 < 30) runs.push_back(id);
+  CHECK(check_index(runs).kind == index_kind::runs);
 
   row_kinds::random_source random{1};
-  for (int turn = 0; turn < 500; ++turn) {
+  for (int turn = 0; turn < 600; ++turn) {
     ids_type ids{random.below(1000)};
-    const std::uint64_t spread = 1 + random.below(turn % 2 == 0 ? 4 : 400);
-    for (std::uint64_t n = random.below(200); n > 0; --n)
-      ids.push_back(ids.back() + 1 + random.below(spread));
+    const std::uint64_t spread = 1 + random.below(std::uint64_t{1} << random.below(turn % 3 == 0 ? 20 : 5));
+    const std::uint64_t run = 1 + random.below(turn % 2 == 0 ? 1 : 40);
+    for (std::uint64_t n = random.below(800); n > 0; --n)
+      ids.push_back(ids.back() + 1 + (random.below(run) == 0 ? random.below(spread) : 0));
     (void)check_index(ids);
   }
 }
 
+TEST_CASE("row ids take few bytes more than their entropy") {
+  row_kinds::random_source random{2};
+  for (const double dirty : {0.5, 0.25, 0.1, 0.02, 0.001}) {
+    const double entropy = -(std::log2(dirty) + (1 - dirty) / dirty * std::log2(1 - dirty)) / 8;
+    constexpr std::size_t rows = 1 << 16;
+    ids_type ids;
+    for (std::uint64_t id = 0; ids.size() < rows; ++id)
+      if (static_cast<double>(random.next() >> 11) * 0x1p-53 < dirty) ids.push_back(id);
+    const double bytes = static_cast<double>(check_index(ids).bytes) / rows;
+    std::printf("figure: row ids, %g %% dirty: %.4f bytes a row, %.4f of the entropy\n", 100 * dirty, bytes,
+                bytes / entropy);
+    CHECK(bytes < 1.03 * entropy);
+  }
+}
+
 TEST_CASE("row ids from untrusted bytes are refused where they are anything else") {
-  using u32 = std::uint32_t;
-  using u64 = std::uint64_t;
-  for (const index_kind kind : {index_kind::range, index_kind::bitmap, index_kind::gaps, index_kind{3}}) {
+  using u8 = std::uint8_t;
+  constexpr index_kind unknown{4};
+  for (const index_kind kind :
+       {index_kind::range, index_kind::bitmap, index_kind::gaps, index_kind::runs, unknown}) {
     CHECK_FALSE(readable(kind, {}, 0, 0, 0));         // no rows
     CHECK_FALSE(readable(kind, {}, 5, 4, 1));         // last before first
     CHECK_FALSE(readable(kind, {}, 0, 3, 5));         // more rows than ids
@@ -96,29 +203,82 @@ TEST_CASE("row ids from untrusted bytes are refused where they are anything else
   }
   CHECK(readable(index_kind::range, {}, 3, 5, 3));
   CHECK_FALSE(readable(index_kind::range, {}, 3, 5, 2));
-  CHECK_FALSE(readable(index_kind::range, bytes_of<u32>({1}), 3, 5, 3));
-  CHECK_FALSE(readable(index_kind{3}, {}, 3, 5, 3));
+  CHECK_FALSE(readable(index_kind::range, bytes_of<u8>({1}), 3, 5, 3));
+  CHECK_FALSE(readable(unknown, {}, 3, 5, 3));
 
-  CHECK(readable(index_kind::gaps, bytes_of<u32>({1, 9}), 0, 10, 3));
-  CHECK_FALSE(readable(index_kind::gaps, bytes_of<u32>({1, 8}), 0, 10, 3));         // ends elsewhere
-  CHECK_FALSE(readable(index_kind::gaps, bytes_of<u32>({1, 10}), 0, 10, 3));        // goes beyond
-  CHECK_FALSE(readable(index_kind::gaps, bytes_of<u32>({10, 0}), 0, 10, 3));        // an id twice
-  CHECK_FALSE(readable(index_kind::gaps, bytes_of<u32>({~u32{0}, 11}), 0, 10, 3));  // wraps around
-  CHECK_FALSE(readable(index_kind::gaps, bytes_of<u32>({1, 9, 1}), 0, 10, 3));      // a gap too many
-  CHECK_FALSE(readable(index_kind::gaps, bytes_of<u32>({10}), 0, 10, 3));           // one too few
-  CHECK_FALSE(readable(index_kind::gaps, bytes_of<std::uint8_t>({1, 0, 0, 0, 9}), 0, 10, 3));  // half a gap
-  CHECK_FALSE(readable(index_kind::gaps, bytes_of<u32>({1, 9}), greatest - 9, greatest, 3));   // overflows
+  // Gaps of 1 and 9 are values 0 and 8, by k = 2: upper parts 1 and 001, lower ones 00 and 00.
+  CHECK(readable(index_kind::gaps, bytes_of<u8>({2, 0b1001, 0}), 0, 10, 3));
+  CHECK_FALSE(readable(index_kind::gaps, bytes_of<u8>({2, 0b1001, 0b0001}), 0, 10, 3));  // ends elsewhere
+  CHECK_FALSE(readable(index_kind::gaps, bytes_of<u8>({2, 0b10001, 0}), 0, 10, 3));
+  CHECK_FALSE(readable(index_kind::gaps, bytes_of<u8>({2, 0b1001, 0b10000}), 0, 10, 3));  // an unused bit
+  CHECK_FALSE(readable(index_kind::gaps, bytes_of<u8>({2, 0b1001, 0, 0}), 0, 10, 3));     // an unused byte
+  CHECK_FALSE(readable(index_kind::gaps, bytes_of<u8>({2, 0b11001, 0}), 0, 10, 3));       // a gap too many
+  CHECK_FALSE(readable(index_kind::gaps, bytes_of<u8>({2, 0b1000, 0}), 0, 10, 3));        // one too few
+  CHECK_FALSE(readable(index_kind::gaps, bytes_of<u8>({2, 0b1001}), 0, 10, 3));           // no lower parts
+  CHECK_FALSE(readable(index_kind::gaps, bytes_of<u8>({33, 0b11, 0, 0, 0, 0, 0, 0, 0, 0, 0}), 0, 10, 3));
+  CHECK_FALSE(readable(index_kind::gaps, bytes_of<u8>({32, 1, 0, 0, 0, 0}), greatest, 0, 2));
+  CHECK(readable(index_kind::gaps, bytes_of<u8>({32, 1, 2, 0, 0, 0}), greatest - 3, greatest, 2));
+  CHECK_FALSE(
+      readable(index_kind::gaps, bytes_of<u8>({32, 1, 3, 0, 0, 0}), greatest - 3, greatest, 2));  // wraps
+  CHECK_FALSE(readable(index_kind::gaps, bytes_of<u8>({2, 0b1001, 0}), 0, greatest, std::uint64_t{1} << 62));
 
-  CHECK(readable(index_kind::bitmap, bytes_of<u64>({0b10101}), 8, 12, 3));
-  CHECK_FALSE(readable(index_kind::bitmap, bytes_of<u64>({0b10100}), 8, 12, 3));     // lacks the first
-  CHECK_FALSE(readable(index_kind::bitmap, bytes_of<u64>({0b01011}), 8, 12, 3));     // lacks the last
-  CHECK_FALSE(readable(index_kind::bitmap, bytes_of<u64>({0b110101}), 8, 12, 4));    // one behind the last
-  CHECK_FALSE(readable(index_kind::bitmap, bytes_of<u64>({0b11101}), 8, 12, 3));     // a row too many
-  CHECK_FALSE(readable(index_kind::bitmap, bytes_of<u64>({0b10001}), 8, 12, 3));     // one too few
-  CHECK_FALSE(readable(index_kind::bitmap, bytes_of<u64>({0b10101, 0}), 8, 12, 3));  // a word too many
-  CHECK_FALSE(readable(index_kind::bitmap, bytes_of<u32>({0b10101}), 8, 12, 3));     // half a word
-  CHECK_FALSE(readable(index_kind::bitmap, bytes_of<u64>({0b10101}), 8, 72, 3));     // a word too few
-  CHECK_FALSE(readable(index_kind::bitmap, bytes_of<u64>({greatest}), greatest - 3, greatest, 4));
+  // Runs of 3 and 2 with 4 between them: lengths 2 and 1, a gap of 3; k of lengths 1, of gaps 0:
+  // upper parts 01, 0001, 1; lower ones 0, none, 1.
+  CHECK(readable(index_kind::runs, bytes_of<u8>({1, 0, 2, 0, 0, 0, 0b1100010, 0b10}), 10, 18, 5));
+  CHECK_FALSE(readable(index_kind::runs, bytes_of<u8>({1, 0, 2, 0, 0, 0, 0b1100010, 0b11}), 10, 18, 5));
+  CHECK_FALSE(readable(index_kind::runs, bytes_of<u8>({1, 0, 2, 0, 0, 0, 0b1100010, 0b00}), 10, 18, 5));
+  CHECK_FALSE(readable(index_kind::runs, bytes_of<u8>({1, 0, 2, 0, 0, 0, 0b1100010, 0b110}), 10, 18, 5));
+  CHECK_FALSE(readable(index_kind::runs, bytes_of<u8>({1, 0, 2, 0, 0, 0, 0b11100010, 0b10}), 10, 18, 5));
+  CHECK_FALSE(readable(index_kind::runs, bytes_of<u8>({1, 0, 2, 0, 0, 0, 0b1100010, 0, 0b10}), 10, 18, 5));
+  CHECK_FALSE(readable(index_kind::runs, bytes_of<u8>({1, 0, 2, 0, 0, 0, 0b0100010, 0b10}), 10, 18, 5));
+  CHECK_FALSE(readable(index_kind::runs, bytes_of<u8>({1, 0, 2, 0, 0, 0, 0b1010010, 0b10}), 10, 18, 5));
+  CHECK_FALSE(readable(index_kind::runs, bytes_of<u8>({1, 0, 0, 0, 0, 0, 0b1100010, 0b10}), 10, 18, 5));
+  CHECK_FALSE(
+      readable(index_kind::runs, bytes_of<u8>({1, 0, 255, 255, 255, 255, 0b1100010, 0b10}), 10, 18, 5));
+  CHECK_FALSE(readable(index_kind::runs, bytes_of<u8>({1, 0, 2, 0, 0}), 10, 18, 5));
+  CHECK_FALSE(readable(index_kind::runs, bytes_of<u8>({33, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0, 0}), 10, 18, 9));
+  CHECK(readable(index_kind::runs, bytes_of<u8>({32, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0}), 10, 18, 9));
+  // Few bytes for so many ids that they would take gigabytes.
+  CHECK(readable(index_kind::runs, bytes_of<u8>({32, 0, 1, 0, 0, 0, 1, 255, 255, 15, 0}), 0, 0xfffff,
+                 0x100000));
+  CHECK_FALSE(readable(index_kind::runs, bytes_of<u8>({32, 0, 1, 0, 0, 0, 1, 255, 255, 255, 255}), 0,
+                       0xffffffff, 1ULL << 32));
+
+  CHECK(readable(index_kind::bitmap, bytes_of<u8>({0b10101}), 8, 12, 3));
+  CHECK_FALSE(readable(index_kind::bitmap, bytes_of<u8>({0b10100}), 8, 12, 3));     // lacks the first
+  CHECK_FALSE(readable(index_kind::bitmap, bytes_of<u8>({0b01011}), 8, 12, 3));     // lacks the last
+  CHECK_FALSE(readable(index_kind::bitmap, bytes_of<u8>({0b110101}), 8, 12, 4));    // one behind the last
+  CHECK_FALSE(readable(index_kind::bitmap, bytes_of<u8>({0b11101}), 8, 12, 3));     // a row too many
+  CHECK_FALSE(readable(index_kind::bitmap, bytes_of<u8>({0b10001}), 8, 12, 3));     // one too few
+  CHECK_FALSE(readable(index_kind::bitmap, bytes_of<u8>({0b10101, 0}), 8, 12, 3));  // a byte too many
+  CHECK_FALSE(readable(index_kind::bitmap, bytes_of<u8>({0b10101}), 8, 16, 3));     // a byte too few
+  CHECK_FALSE(readable(index_kind::bitmap, bytes_of<u8>({0xff}), greatest - 3, greatest, 4));
+}
+
+TEST_CASE("row ids from any bytes are ascending, or refused") {
+  row_kinds::random_source random{3};
+  std::size_t accepted = 0;
+  for (int turn = 0; turn < 3000; ++turn) {
+    ids_type ids{random.below(100)};
+    for (std::uint64_t n = 2 + random.below(300); n > 0; --n)
+      ids.push_back(ids.back() + 1 + (random.below(3) == 0 ? random.below(20) : 0));
+    const format::index_plan plan = turn % 2 == 0 ? format::detail::plan_gaps(ids) : format::plan_index(ids);
+    if (plan.bytes == 0) continue;
+    bytes_type bytes(plan.bytes);
+    format::write_index(plan, ids, bytes.data());
+    for (std::uint64_t flips = 1 + random.below(3); flips > 0; --flips)
+      bytes[random.below(turn % 5 == 0 ? bytes.size() : std::min<std::size_t>(bytes.size(), 8))] ^=
+          std::byte(1u << random.below(8));
+    if (turn % 7 == 0) bytes.resize(random.below(bytes.size()));
+    bytes.shrink_to_fit();
+    ids_type back;
+    if (!format::read_index(plan.kind, bytes, ids.front(), ids.back(), ids.size(), back)) continue;
+    ++accepted;
+    REQUIRE(back.size() == ids.size());
+    REQUIRE((back.front() == ids.front() && back.back() == ids.back()));
+    REQUIRE(std::adjacent_find(back.begin(), back.end(), std::greater_equal<>()) == back.end());
+  }
+  CHECK(accepted > 0);
 }
 
 // ------------------------------------------------------------------------------------------------ manifest
@@ -726,8 +886,8 @@ using every_codec =
               uniform<3, symmetric>, uniform<4, symmetric>, uniform<8, symmetric>, adaptive<2>, adaptive<3>,
               adaptive<4>, adaptive<2, refit>, adaptive<3, refit>, adaptive<4, refit>>;
 
-/// A table for each codec, with a row of each kind; one of integers; one with few changes; a dense parameter;
-/// a state.
+/// A table for each codec, with a row of each kind; one of integers; one for each way to write row ids; a
+/// dense parameter; a state.
 template <class Sink>
 class golden_model {
  public:
@@ -748,13 +908,15 @@ class golden_model {
     }
     tables_.push_back(checkpointer_.table(
         "integers", integers_, 2, {.columns = {{"seen", seen_}, {"flags", flags_}}, .codec = exact{}}));
-    sparse_ = checkpointer_.table("sparse", bytes_, 1, {.codec = exact{}});
+    for (auto& [name, bytes] : bytes_) {
+      byte_tables_.emplace(name, checkpointer_.table(name, bytes, 1, {.codec = exact{}}));
+      spans_[name + ".weights"] = std::as_writable_bytes(std::span(bytes));
+    }
     checkpointer_.dense("bias", bias_);
     checkpointer_.state("seed", seed_);
     spans_["integers.weights"] = std::as_writable_bytes(std::span(integers_));
     spans_["integers.seen"] = std::as_writable_bytes(std::span(seen_));
     spans_["integers.flags"] = std::as_writable_bytes(std::span(flags_));
-    spans_["sparse.weights"] = std::as_writable_bytes(std::span(bytes_));
     spans_["dense/bias"] = std::as_writable_bytes(std::span(bias_));
     spans_["states/seed"] = std::as_writable_bytes(std::span(&seed_, 1));
   }
@@ -776,8 +938,16 @@ class golden_model {
       fill(std::size_t(row));
       seen_[std::size_t(row)] = row;
     }
-    sparse_->touch(std::vector<int>{5, 150});  // row ids as gaps
-    bytes_[5] = bytes_[150] = 7;
+    const auto change = [&](const char* name, const std::vector<int>& ids) {
+      byte_tables_.at(name).touch(ids);
+      for (const int id : ids) bytes_[name][std::size_t(id)] = 7;
+    };
+    change("sparse", {5, 70, 150});                                        // row ids as gaps
+    change("dense", {1, 2, 4, 7, 9, 10, 13, 15, 17, 18, 20, 21, 23, 26});  // as a bitmap
+    std::vector<int> ids(50);
+    std::iota(ids.begin(), ids.end(), 20);
+    ids.insert(ids.end(), {100, 101, 102, 103, 160, 161, 162, 163, 164, 165});
+    change("runs", ids);
     bias_ = {1.5f, -0.0f, 1e-42f};
     seed_ = 0x0123456789abcdef;
     checkpointer_.save(2);
@@ -793,14 +963,16 @@ class golden_model {
   std::vector<std::int32_t> integers_ = std::vector<std::int32_t>(2 * rows);
   std::vector<std::int64_t> seen_ = std::vector<std::int64_t>(rows);
   std::vector<std::uint8_t> flags_ = std::vector<std::uint8_t>(3 * rows);
-  std::vector<std::uint8_t> bytes_ = std::vector<std::uint8_t>(200);
+  std::map<std::string, std::vector<std::uint8_t>> bytes_{{"dense", std::vector<std::uint8_t>(200)},
+                                                          {"runs", std::vector<std::uint8_t>(200)},
+                                                          {"sparse", std::vector<std::uint8_t>(200)}};
   float_list bias_ = float_list(3);
   std::uint64_t seed_ = 0;
   spans spans_;
   checkpointer<policies<every_codec, one_shot, Sink>> checkpointer_;
   using table_type = typename decltype(checkpointer_)::table_type;
   std::vector<table_type> tables_;
-  std::optional<table_type> sparse_;
+  std::map<std::string, table_type> byte_tables_;
 };
 
 }  // namespace

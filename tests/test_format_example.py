@@ -119,18 +119,25 @@ def annotate(data):
                     yield from fields((row_bytes, f"column {i}, element {r}: {value}"))
             else:
                 exceptions = struct.unpack_from("<I", data, begin)[0]
-                yield from fields((4, f"column {i}: exceptions"), (2, "bits of a scale code and of an offset"),
-                                  (2, "zero"), (8, "bytes of exception data"), (48, "zero"))
-                for r in range(entry[8]):
-                    scale, m = struct.unpack_from("<Hh", data, at)
-                    row_class = "NARROW" if scale else ("zero", "WIDE", "RAW")[m]
-                    yield from fields((4, f"row {r}: scale code {scale}, m {m}: {row_class}"))
-                yield from padding(begin + reader.aligned(64 + 4 * entry[8]))
+                scale_bits, m_bits, shift, _, lowest, lowest_m = struct.unpack_from("<BBBBHh", data, begin + 16)
+                yield from fields((4, f"column {i}: exceptions"), (4, "zero"), (8, "bytes of exception data"),
+                                  (1, "bits of a scale field"), (1, "bits of an offset field"), (1, "shift"),
+                                  (1, "zero"), (2, f"lowest scale code: {lowest}"), (2, f"lowest m: {lowest_m}"),
+                                  (40, "zero"))
                 stride = -(-width * bits // 8)
                 for r in range(entry[8]):
                     q = int.from_bytes(data[at:at + stride], "little")
                     codes = [q >> bits * i & (1 << bits) - 1 for i in range(width)]
                     yield from fields((stride, f"row {r}: codes {', '.join(map(str, codes))}"))
+                yield from padding(begin + reader.aligned(64 + entry[8] * stride))
+                size_of_all = -(-entry[8] * (scale_bits + m_bits) // 8)
+                packed, meanings = int.from_bytes(data[at:at + size_of_all], "little"), []
+                for r in range(entry[8]):
+                    f, m = packed & (1 << scale_bits) - 1, packed >> scale_bits & (1 << m_bits) - 1
+                    packed >>= scale_bits + m_bits
+                    meanings.append(f"row {r}: NARROW, scale code {lowest + (f - 1 << shift)}, m {lowest_m + m}" if f
+                                    else f"row {r}: {('zero', 'WIDE', 'RAW')[m]}")
+                yield from fields((size_of_all, "; ".join(meanings)))
                 yield from padding(begin + size - exceptions * 16)
                 for _ in range(exceptions):  # all are WIDE here
                     slot, offset = struct.unpack_from("<II", data, at)
@@ -175,7 +182,10 @@ def write(folder):
     found = reader.load(folder)
     listed = found["manifest"]["segments"][0]["name"]
     segment = reader.read_blob(folder, listed)
-    scale, m, q = *struct.unpack_from("<Hh", segment, 320), segment[384] & 15
+    scale_bits, m_bits, shift, _, lowest, lowest_m = struct.unpack_from("<BBBBHh", segment, 272)
+    fields = struct.unpack_from("<I", segment, 384)[0]
+    f, m_field, q = fields & (1 << scale_bits) - 1, fields >> scale_bits & (1 << m_bits) - 1, segment[320] & 15
+    scale, m = lowest + (f - 1 << shift), lowest_m + m_field
     s = struct.unpack("<f", struct.pack("<I", (scale + 15872) << 14))[0]
     arrays = {f"{t}.{c}": a for t, columns in found["tables"].items() for c, a in columns.items()} | found["dense"]
     values = (name + " " + " ".join(np.format_float_positional(x, trim="-") for x in array.ravel())
@@ -198,8 +208,9 @@ values
 {chr(10).join(values)}
 ```
 
-For instance the first weight: its row's scale code {scale} and m {m} stand at offset 320, so s is {s}; its code
-{q} is the lower half of the byte at 384; and (m + q*16) * (s / 16) is {(m + q * 16) * (s / 16)}.
+For instance the first weight: its row's fields are the first {scale_bits} + {m_bits} bits at offset 384, {f} and {m_field}, so its scale code is
+{lowest} + (({f} - 1) << {shift}) = {scale}, m is {lowest_m} + {m_field} = {m}, and s is {s}; its code {q} is the lower half of the byte at 320;
+and (m + q*16) * (s / 16) is {(m + q * 16) * (s / 16)}.
 
 The manifest, all in one line that ends in a newline; the other line breaks, and indents, are not there:
 

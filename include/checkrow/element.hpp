@@ -139,6 +139,7 @@ struct row_span {
   std::byte* base = nullptr;
   std::size_t stride = 0;
   const std::uint64_t* index = nullptr;
+  bool streaming = false;  ///< a hint: no one reads the rows soon, so write them past the caches if possible
 
   [[nodiscard]] std::byte* row(std::size_t i) const noexcept {
     return base + stride * (index != nullptr ? index[i] : i);

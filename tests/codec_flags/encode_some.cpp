@@ -34,7 +34,8 @@ std::uint64_t encode_with(std::span<const float> rows, std::size_t count, std::s
   return add_hash(add_hash(0xcbf29ce484222325, out.data(), out.size()), back.data(), back.size());
 }
 
-std::uint64_t encode(int codec, std::span<const float> rows, std::size_t count, std::size_t width) {
+std::uint64_t encode(int engine, int codec, std::span<const float> rows, std::size_t count,
+                     std::size_t width) {
   using encoder = std::uint64_t (*)(std::span<const float>, std::size_t, std::size_t);
   static constexpr encoder encoders[codecs] = {
       encode_with<uniform<2>>,
@@ -52,6 +53,7 @@ std::uint64_t encode(int codec, std::span<const float> rows, std::size_t count, 
       encode_with<adaptive<3, refit>>,
       encode_with<adaptive<4, refit>>,
   };
+  if (!use_codec_engine(static_cast<codec_engine>(engine))) return 0;
   return encoders[codec](rows, count, width);
 }
 

@@ -11,8 +11,10 @@ inline constexpr int codecs = 14;  ///< quantizing codecs, in the order of encod
 struct flavour {
   const char* name;
   bool fast_math;  ///< was it compiled with -ffast-math or -Ofast?
-  /// Hashes of the bytes that the codec writes for rows (count, width), and of the rows that it reads back.
-  std::uint64_t (*encode)(int codec, std::span<const float> rows, std::size_t count, std::size_t width);
+  /// Hashes of the bytes that the codec writes for rows (count, width), and of the rows that it reads back;
+  /// 0 where this CPU does not have that codec_engine.
+  std::uint64_t (*encode)(int engine, int codec, std::span<const float> rows, std::size_t count,
+                          std::size_t width);
 };
 
 extern const flavour o0, o3, fast_math, ofast, no_fma;

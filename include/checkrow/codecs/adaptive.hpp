@@ -85,14 +85,18 @@ struct adaptive {
   /// n < 2^32.
   [[nodiscard]] std::size_t encode(const column_shape& shape, row_view rows, std::size_t n,
                                    std::byte* out) const noexcept {
-    return detail::encode_section<Bits>(shape, rows, n, detail::row_grid::asymmetric, out,
-                                        [this](const detail::float_row& row) noexcept { return plan(row); });
+    detail::batch_encoder batches = nullptr;
+    if constexpr (std::same_as<Search, refit>)
+      batches = detail::batch_encoder_of<Bits, detail::batch_kind::refit>(shape.width);
+    return detail::encode_section<Bits>(
+        shape, rows, n, detail::row_grid::asymmetric, out,
+        [this](const detail::float_row& row) noexcept { return plan(row); }, batches);
   }
 
   [[nodiscard]] bool decode(const column_shape& shape, std::span<const std::byte> bytes, std::size_t n,
                             row_span rows) const noexcept {
-    return accepts(shape) &&
-           detail::decode_section<Bits>(shape, bytes, n, detail::row_grid::asymmetric, rows);
+    return accepts(shape) && detail::decode_section<Bits>(shape, bytes, n, detail::row_grid::asymmetric, rows,
+                                                          detail::batch_decoder_of<Bits, false>());
   }
 
  private:

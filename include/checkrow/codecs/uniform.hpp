@@ -43,17 +43,21 @@ struct uniform {
   /// n < 2^32.
   [[nodiscard]] std::size_t encode(const column_shape& shape, row_view rows, std::size_t n,
                                    std::byte* out) const noexcept {
-    return detail::encode_section<Bits>(shape, rows, n, grid, out, [](const detail::float_row& row) noexcept {
+    const auto plan = [](const detail::float_row& row) noexcept {
       if constexpr (is_symmetric)
         return detail::plan_symmetric(row, Bits);
       else
         return detail::plan_asymmetric(row, Bits);
-    });
+    };
+    constexpr auto kind = is_symmetric ? detail::batch_kind::symmetric : detail::batch_kind::asymmetric;
+    return detail::encode_section<Bits>(shape, rows, n, grid, out, plan,
+                                        detail::batch_encoder_of<Bits, kind>(shape.width));
   }
 
   [[nodiscard]] bool decode(const column_shape& shape, std::span<const std::byte> bytes, std::size_t n,
                             row_span rows) const noexcept {
-    return accepts(shape) && detail::decode_section<Bits>(shape, bytes, n, grid, rows);
+    return accepts(shape) && detail::decode_section<Bits>(shape, bytes, n, grid, rows,
+                                                          detail::batch_decoder_of<Bits, is_symmetric>());
   }
 
  private:

@@ -90,7 +90,8 @@ class chunk_decoder {
 
  private:
   [[nodiscard]] static row_span target(const registered_column& column, const checked_chunk& chunk) noexcept {
-    if (chunk.ids.empty()) return {column.data + column.stride * chunk.header.first, column.stride};
+    if (chunk.ids.empty())  // a long run of rows that training will not read at once
+      return {column.data + column.stride * chunk.header.first, column.stride, nullptr, true};
     return {column.data, column.stride, chunk.ids.data()};
   }
   [[nodiscard]] row_span scratch(const column_shape& shape, std::uint64_t rows) {

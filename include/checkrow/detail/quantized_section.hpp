@@ -1,6 +1,10 @@
 // Writes and reads a quantized column section, for every codec that stores rows as section_layout.hpp says.
 #pragma once
 
+#include <algorithm>
+#include <bit>
+#include <checkrow/detail/engines.hpp>
+#include <checkrow/detail/pack_parameters.hpp>
 #include <checkrow/detail/row_arithmetic.hpp>
 #include <checkrow/detail/section_layout.hpp>
 #include <checkrow/element.hpp>
@@ -55,13 +59,14 @@ void write_row(const float_row& row, const row_plan& plan, row_grid grid, std::b
 /// of exception data.
 inline std::uint64_t write_exceptions(const section_layout& at, row_view rows, std::size_t count, int bits,
                                       std::byte* section) noexcept {
+  const parameter_reader parameters = parameters_in(section, at);
   std::byte* const data = section + at.directory + count * directory_entry_bytes;
   std::uint64_t offset = 0;
   for (std::size_t i = 0; i < count; ++i) {
     std::byte* entry = section + at.directory + i * directory_entry_bytes;
     const std::size_t row = format::load<std::uint32_t>(entry);
     format::store(entry + 4, static_cast<std::uint32_t>(offset));
-    if (load_parameters(section, row).kind() == row_class::wide) {
+    if (parameters[row].kind() == row_class::wide) {
       const row_plan plan = plan_asymmetric({rows.row(row), at.width}, bits);
       format::store(data + offset, parameters_of(plan.wide));
       offset += wide_bytes;
@@ -73,34 +78,52 @@ inline std::uint64_t write_exceptions(const section_layout& at, row_view rows, s
   return offset;
 }
 
-/// Writes a section of n rows, n < 2^32, and returns its bytes. plan_row(float_row) -> row_plan; where it
-/// says wide, the grid must be that of plan_asymmetric(). The rows must not change meanwhile.
-template <int Bits, class PlanRow>
-[[nodiscard]] std::size_t encode_section(const column_shape& shape, row_view rows, std::size_t n,
-                                         row_grid grid, std::byte* out, PlanRow plan_row) noexcept {
-  const default_float_environment environment;
-  const section_layout at(shape, n, Bits);
-  std::memset(out, 0, section_layout::parameters);
-  std::uint32_t exceptions = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const float_row row{rows.row(i), at.width};
-    const row_plan plan = plan_row(row);
-    write_row<Bits>(row, plan, grid, out + section_layout::parameters + i * parameter_bytes,
-                    out + at.codes + i * at.stride);
-    if (plan.kind == row_class::wide || plan.kind == row_class::raw) {
-      format::store(out + at.directory + exceptions * directory_entry_bytes, static_cast<std::uint32_t>(i));
-      ++exceptions;
-    }
-  }
-  const std::size_t parameters_end = section_layout::parameters + n * parameter_bytes;
-  std::memset(out + parameters_end, 0, at.codes - parameters_end);
-  const std::size_t codes_end = at.codes + n * at.stride;
-  std::memset(out + codes_end, 0, at.directory - codes_end);
-  const std::uint64_t data_bytes = write_exceptions(at, rows, exceptions, Bits, out);
+/// What follows when codes, parameters of 4 bytes a row and the row numbers of the directory are written:
+/// packs the parameters and writes all the rest. Returns the section's bytes.
+[[nodiscard]] inline std::size_t finish_section(section_layout at, row_view rows, std::uint32_t exceptions,
+                                                int bits, std::byte* out) noexcept {
+  const std::size_t codes_end = section_layout::codes + at.rows * at.stride;
+  std::memset(out + codes_end, 0, at.parameters - codes_end);
+  const parameter_frame frame = pack_parameters(out + at.parameters, at.rows);
+  const std::byte* const row_numbers = out + at.directory;
+  at.pack(frame);
+  std::memmove(out + at.directory, row_numbers, exceptions * directory_entry_bytes);
+  const std::size_t parameters_end = at.parameters + frame.bytes(at.rows);
+  std::memset(out + parameters_end, 0, at.directory - parameters_end);
+  std::memset(out, 0, section_layout::codes);
   format::store(out, exceptions);
-  format::store(out + 4, std::uint32_t{0x1010});
+  format::store(out + section_layout::frame, frame);
+  const std::uint64_t data_bytes = write_exceptions(at, rows, exceptions, bits, out);
   format::store(out + 8, data_bytes);
   return at.directory + exceptions * directory_entry_bytes + data_bytes;
+}
+
+/// Writes a section of n rows, n < 2^32, and returns its bytes. plan_row(float_row) -> row_plan; where it
+/// says wide, the grid must be that of plan_asymmetric(). `batches`, if there is one, does the same as
+/// plan_row, many rows at once. The rows must not change meanwhile.
+template <int Bits, class PlanRow>
+[[nodiscard]] std::size_t encode_section(const column_shape& shape, row_view rows, std::size_t n,
+                                         row_grid grid, std::byte* out, PlanRow plan_row,
+                                         batch_encoder batches) noexcept {
+  const default_float_environment environment;
+  const section_layout at(shape, n, Bits);
+  const encode_job job{rows, n, at.width, at.stride, out + at.parameters, out + at.codes};
+  std::uint32_t exceptions = 0;
+  const auto one_row = [&](std::size_t i) {
+    const float_row row{rows.row(i), at.width};
+    const row_plan plan = plan_row(row);
+    write_row<Bits>(row, plan, grid, job.parameters + i * parameter_bytes, job.slots + i * at.stride);
+    if (plan.kind != row_class::wide && plan.kind != row_class::raw) return;
+    format::store(out + at.directory + exceptions * directory_entry_bytes, static_cast<std::uint32_t>(i));
+    ++exceptions;
+  };
+  for (std::size_t first = 0; first < n; first += batch_limit) {
+    const std::size_t count = std::min(batch_limit, n - first);
+    std::uint64_t left = ~std::uint64_t{0} >> (batch_limit - count);
+    if (batches != nullptr) left = batches(job, first, count);
+    for (; left != 0; left &= left - 1) one_row(first + static_cast<std::size_t>(std::countr_zero(left)));
+  }
+  return finish_section(at, rows, exceptions, Bits, out);
 }
 
 /// The elements of one row, narrow or wide, from its slot. `exception` is where a wide row's parameters lie.
@@ -125,32 +148,49 @@ void read_codes(const section_layout& at, stored_parameters stored, row_grid gri
   }
 }
 
+/// The elements of one row of any class. Returns where the data of the next exception lies.
+template <int Bits>
+[[nodiscard]] const std::byte* read_row(const section_layout& at, stored_parameters stored, row_grid grid,
+                                        const std::byte* slot, const std::byte* exception,
+                                        std::byte* to) noexcept {
+  switch (stored.kind()) {
+    case row_class::zero:
+      std::memset(to, 0, at.raw_bytes());
+      return exception;
+    case row_class::raw:
+      std::memcpy(to, exception, at.raw_bytes());
+      return exception + at.raw_bytes();
+    case row_class::wide:
+    case row_class::narrow:
+      break;
+  }
+  read_codes<Bits>(at, stored, grid, slot, exception, to);
+  return stored.kind() == row_class::wide ? exception + wide_bytes : exception;
+}
+
 /// Reads exactly n rows from untrusted bytes. False, and nothing written, unless they are a whole section.
 template <int Bits>
 [[nodiscard]] bool decode_section(const column_shape& shape, std::span<const std::byte> bytes, std::size_t n,
-                                  row_grid grid, row_span rows) noexcept {
+                                  row_grid grid, row_span rows, batch_decoder batches) noexcept {
   const default_float_environment environment;
-  const section_layout at(shape, n, Bits);
+  section_layout at(shape, n, Bits);
   if (!section_is_valid(bytes, at, grid, Bits)) return false;
   const std::byte* section = bytes.data();
+  const parameter_reader parameters = parameters_in(section, at);
+  stored_parameters block[batch_limit];
+  const decode_job job{rows, at.width, at.stride, reinterpret_cast<const std::byte*>(block),
+                       section + at.codes};
   const std::byte* exception =
       section + at.directory + directory_entry_bytes * format::load<std::uint32_t>(section);
-  for (std::size_t i = 0; i < n; ++i) {
-    const stored_parameters stored = load_parameters(section, i);
-    std::byte* to = rows.row(i);
-    switch (stored.kind()) {
-      case row_class::zero:
-        std::memset(to, 0, at.raw_bytes());
-        break;
-      case row_class::raw:
-        std::memcpy(to, exception, at.raw_bytes());
-        exception += at.raw_bytes();
-        break;
-      case row_class::wide:
-      case row_class::narrow:
-        read_codes<Bits>(at, stored, grid, section + at.codes + i * at.stride, exception, to);
-        if (stored.kind() == row_class::wide) exception += wide_bytes;
-        break;
+  for (std::size_t first = 0; first < n; first += batch_limit) {
+    const std::size_t count = std::min(batch_limit, n - first);
+    parameters.read(first, count, block);
+    std::uint64_t left = ~std::uint64_t{0} >> (batch_limit - count);
+    if (batches != nullptr) left = batches(job, first, count);
+    for (; left != 0; left &= left - 1) {
+      const std::size_t i = first + static_cast<std::size_t>(std::countr_zero(left));
+      exception =
+          read_row<Bits>(at, block[i - first], grid, job.slots + i * at.stride, exception, rows.row(i));
     }
   }
   return true;

@@ -86,9 +86,9 @@ inline constexpr std::size_t refit_widest = std::size_t{1} << 20;  // beyond it 
   return code < 0 ? 0 : code > top_code(bits) ? top_code(bits) : code;
 }
 
-/// For each candidate, its grid and the squared residual of each bucket of w.
+/// For each candidate, its grid and the residual of each bucket of w, 0 to 127.
 struct refit_table {
-  std::array<std::array<std::uint16_t, refit_buckets>, refit_candidates> residual{};
+  alignas(64) std::array<std::array<std::uint8_t, refit_buckets>, refit_candidates> residual{};
   std::array<std::int16_t, refit_candidates> low{};
   std::array<std::int16_t, refit_candidates> step{};
 
@@ -107,8 +107,7 @@ struct refit_table {
         const int d = static_cast<int>(bucket) * 128 - from;
         const int off = d - refit_code(d, reciprocal, bits) * width;
         const int rounded = ((off < 0 ? -off : off) + (1 << (dropped - 1))) >> dropped;
-        const int capped = rounded < 127 ? rounded : 127;
-        residual[k][bucket] = static_cast<std::uint16_t>(capped * capped);
+        residual[k][bucket] = static_cast<std::uint8_t>(rounded < 127 ? rounded : 127);
       }
     }
   }
@@ -145,7 +144,10 @@ struct refit_scale {
   std::array<std::uint64_t, 2> least{~std::uint64_t{0}, ~std::uint64_t{0}};
   for (std::size_t k = 0; k < refit_candidates; ++k) {
     std::uint64_t total = 0;
-    for (std::size_t b = 0; b < refit_buckets; ++b) total += count[b] * std::uint32_t{table.residual[k][b]};
+    for (std::size_t b = 0; b < refit_buckets; ++b) {
+      const std::uint32_t residual = table.residual[k][b];
+      total += count[b] * (residual * residual);
+    }
     if (total >= least[k % 2]) continue;
     least[k % 2] = total;
     best[k % 2] = k;

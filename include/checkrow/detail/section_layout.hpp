@@ -1,17 +1,20 @@
 // Where the parts of a quantized column section lie, and whether untrusted bytes are such a section.
 //
-//   0           header, 64 bytes: u32 exceptions, u8 scale bits = 16, u8 offset bits = 16, u16 zero,
-//               u64 bytes of exception data, 48 zero bytes
-//   64          parameters, n * {u16 scale code, i16 offset}; scale code 0: offset is the row's class
-//   codes       n * stride bytes, stride = ceil(width * bits / 8); zero and raw rows have a slot of zeros
-//   directory   exceptions * {u32 row, u32 offset into the exception data, modulo 2^32}, rows ascending
-//   exceptions  in that order: wide {f32 step, f32 low}, raw width * 4 bytes. The section ends here.
+//   0           header, 64 bytes: u32 exceptions, u32 zero, u64 bytes of exception data, parameter_frame,
+//               40 zero bytes
+//   64          codes, n * stride bytes, stride = ceil(width * bits / 8); zero and raw rows have a slot of
+//   zeros parameters  packed: see packed_parameters.hpp directory   exceptions * {u32 row, u32 offset into
+//   the exception data, modulo 2^32}, rows ascending exceptions  in that order: wide {f32 step, f32 low}, raw
+//   width * 4 bytes. The section ends here.
 //
-// Codes and directory start at multiples of 64 from the section's start; the gaps are zero. Little-endian.
+// Parameters and directory start at multiples of 64 from the section's start; the gaps are zero.
+// Little-endian.
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <checkrow/detail/pack_codes.hpp>
+#include <checkrow/detail/packed_parameters.hpp>
 #include <checkrow/detail/row_arithmetic.hpp>
 #include <checkrow/detail/sizes.hpp>
 #include <checkrow/element.hpp>
@@ -26,7 +29,6 @@ namespace checkrow::inline v0::detail {
 /// Asymmetric rows have an offset, symmetric rows a scale only.
 enum class row_grid : std::uint8_t { asymmetric, symmetric };
 
-inline constexpr std::size_t parameter_bytes = 4;
 inline constexpr std::size_t directory_entry_bytes = 8;
 inline constexpr std::size_t wide_bytes = 8;
 
@@ -41,17 +43,21 @@ struct section_layout {
   std::size_t width;
   std::size_t rows;
   std::size_t stride;
-  std::size_t codes;
-  std::size_t directory;
+  std::size_t parameters;
+  std::size_t directory;  ///< behind parameters of 4 bytes a row, until pack() says how they are packed
 
-  static constexpr std::size_t parameters = 64;
+  static constexpr std::size_t frame = 16, frame_end = 24;
+  static constexpr std::size_t codes = 64;
 
   constexpr section_layout(const column_shape& shape, std::size_t n, int bits) noexcept
       : width(shape.width),
         rows(n),
         stride(packed_bytes(shape.width, bits)),
-        codes(align_section(multiply_add(n, parameter_bytes, parameters))),
-        directory(align_section(multiply_add(n, stride, codes))) {}
+        parameters(align_section(multiply_add(n, stride, codes))),
+        directory(align_section(multiply_add(n, parameter_bytes, parameters))) {}
+
+  /// n rows of codes have to be in memory.
+  constexpr void pack(parameter_frame of) noexcept { directory = align_section(parameters + of.bytes(rows)); }
 
   [[nodiscard]] constexpr std::size_t raw_bytes() const noexcept { return 4 * width; }
   /// All rows raw.
@@ -60,31 +66,14 @@ struct section_layout {
   }
 };
 
-/// The parameters of one row as they are stored.
-struct stored_parameters {
-  std::uint16_t scale = 0;
-  std::int16_t offset = 0;
-
-  [[nodiscard]] row_class kind() const noexcept {
-    return scale != 0 ? row_class::narrow : static_cast<row_class>(offset);
-  }
-};
-
-[[nodiscard]] inline stored_parameters load_parameters(const std::byte* section, std::size_t row) noexcept {
-  return format::load<stored_parameters>(section + section_layout::parameters + parameter_bytes * row);
+/// The packed parameters of a section whose frame is possible().
+[[nodiscard]] inline parameter_reader parameters_in(const std::byte* section,
+                                                    const section_layout& at) noexcept {
+  return {format::load<parameter_frame>(section + section_layout::frame), section + at.parameters, at.rows};
 }
 
 [[nodiscard]] inline bool all_zero(const std::byte* from, const std::byte* to) noexcept {
   return std::all_of(from, to, [](std::byte b) { return b == std::byte{0}; });
-}
-
-/// Could these parameters have been written?
-[[nodiscard]] inline bool possible(stored_parameters stored, row_grid grid, int bits) noexcept {
-  const bool symmetric = grid == row_grid::symmetric;
-  if (stored.scale == 0)
-    return stored.offset == 0 || stored.offset == 2 || (stored.offset == 1 && !symmetric);
-  const int limit = symmetric ? 0 : offset_limit(bits);
-  return stored.offset >= -limit && stored.offset <= limit;
 }
 
 /// Is the row's slot zero where it has to be: all of it, or the bits after the last code?
@@ -95,37 +84,55 @@ struct stored_parameters {
   return used == 0 || (std::to_integer<unsigned>(slot[at.stride - 1]) >> used) == 0;
 }
 
-/// Is this a whole section of that layout, byte for byte as encode could have written it? Only the values of
-/// codes and of wide and raw elements are left open. `bytes` is untrusted.
-[[nodiscard]] inline bool section_is_valid(std::span<const std::byte> bytes, const section_layout& at,
+/// Is this a whole section of that layout, as encode could have written it? Only the values of codes, of
+/// parameters and of wide and raw elements are left open. `bytes` is untrusted; `at` gets its directory.
+[[nodiscard]] inline bool section_is_valid(std::span<const std::byte> bytes, section_layout& at,
                                            row_grid grid, int bits) noexcept {
-  if (at.directory > bytes.size()) return false;
+  if (at.parameters > bytes.size()) return false;
   const std::byte* section = bytes.data();
+  const auto frame = format::load<parameter_frame>(section + section_layout::frame);
+  if (!frame.possible()) return false;
+  at.pack(frame);
+  if (at.directory > bytes.size()) return false;
   const std::size_t exceptions = format::load<std::uint32_t>(section);
   const auto data_bytes = format::load<std::uint64_t>(section + 8);
   const std::size_t rest = bytes.size() - at.directory;
   if (exceptions > rest / directory_entry_bytes) return false;
   if (data_bytes != rest - exceptions * directory_entry_bytes) return false;
-  if (format::load<std::uint32_t>(section + 4) != 0x1010) return false;
-  if (!all_zero(section + 16, section + section_layout::parameters)) return false;
-  if (!all_zero(section + section_layout::parameters + at.rows * parameter_bytes, section + at.codes))
-    return false;
-  if (!all_zero(section + at.codes + at.rows * at.stride, section + at.directory)) return false;
+  if (!all_zero(section + 4, section + 8)) return false;
+  if (!all_zero(section + section_layout::frame_end, section + section_layout::codes)) return false;
+  if (!all_zero(section + section_layout::codes + at.rows * at.stride, section + at.parameters)) return false;
+  const std::size_t last_bits = at.rows * frame.row_bits() % 8, end = at.parameters + frame.bytes(at.rows);
+  if (last_bits != 0 && std::to_integer<unsigned>(section[end - 1]) >> last_bits != 0) return false;
+  if (!all_zero(section + end, section + at.directory)) return false;
 
+  const parameter_reader parameters = parameters_in(section, at);
+  const bool symmetric = grid == row_grid::symmetric;
+  if (!parameters.in_range(symmetric ? 0 : offset_limit(bits))) return false;
+  if (at.width * static_cast<std::size_t>(bits) % 8 != 0)
+    for (std::size_t row = 0; row < at.rows; ++row)
+      if (!slot_is_clean(section + section_layout::codes + row * at.stride, at, row_class::narrow, bits))
+        return false;
   std::size_t seen = 0;
   std::uint64_t offset = 0;
-  for (std::size_t row = 0; row < at.rows; ++row) {
-    const stored_parameters stored = load_parameters(section, row);
-    if (!possible(stored, grid, bits)) return false;
-    const row_class kind = stored.kind();
-    if (!slot_is_clean(section + at.codes + row * at.stride, at, kind, bits)) return false;
-    if (kind != row_class::wide && kind != row_class::raw) continue;
-    if (seen == exceptions) return false;
-    const std::byte* entry = section + at.directory + seen++ * directory_entry_bytes;
-    if (format::load<std::uint32_t>(entry) != row) return false;
-    if (format::load<std::uint32_t>(entry + 4) != static_cast<std::uint32_t>(offset)) return false;
-    offset += kind == row_class::wide ? wide_bytes : at.raw_bytes();
-  }
+  for (std::size_t first = 0; first < at.rows; first += 64)
+    for (std::uint64_t left = parameters.exceptions(first); left != 0; left &= left - 1) {
+      const std::size_t row = first + static_cast<std::size_t>(std::countr_zero(left));
+      const stored_parameters stored = parameters[row];
+      const row_class kind = stored.kind();
+      if (stored.offset != static_cast<int>(kind)) return false;
+      if (kind == row_class::zero || kind == row_class::raw) {
+        if (!slot_is_clean(section + section_layout::codes + row * at.stride, at, kind, bits)) return false;
+        if (kind == row_class::zero) continue;
+      } else if (kind != row_class::wide || symmetric) {
+        return false;
+      }
+      if (seen == exceptions) return false;
+      const std::byte* entry = section + at.directory + seen++ * directory_entry_bytes;
+      if (format::load<std::uint32_t>(entry) != row) return false;
+      if (format::load<std::uint32_t>(entry + 4) != static_cast<std::uint32_t>(offset)) return false;
+      offset += kind == row_class::wide ? wide_bytes : at.raw_bytes();
+    }
   return seen == exceptions && offset == data_bytes;
 }
 

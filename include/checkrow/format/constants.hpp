@@ -31,7 +31,7 @@ inline constexpr std::size_t trailer_bytes = 32;
 inline constexpr std::size_t chunk_payload_limit = std::size_t{1} << 20;
 /// The rows of a chunk where all rows are written: 2^14 at most.
 inline constexpr unsigned full_range_shift = 14;
-/// A chunk of rows covers an aligned range of at most 2^32, so that a gap between two ids fits 4 bytes.
+/// A chunk of rows covers an aligned range of at most 2^32, so that a gap between two ids fits 32 bits.
 inline constexpr unsigned largest_range_shift = 32;
 /// range_shift of a chunk that keeps to no aligned range.
 inline constexpr std::uint8_t no_range = 0xff;
@@ -52,7 +52,8 @@ enum class id_space : std::uint8_t {
 enum class index_kind : std::uint8_t {
   range = 0,   ///< first to last, all of them
   bitmap = 1,  ///< a bit for each id from first to last
-  gaps = 2,    ///< 4 bytes a row after the first: id - previous id
+  gaps = 2,    ///< Rice codes of id - previous id - 1
+  runs = 3,    ///< Rice codes of runs of ids and of the gaps between them
 };
 
 inline constexpr std::uint8_t chunk_flag_aside = 1;  ///< reserved: rows copied aside, of no aligned range

@@ -1,0 +1,251 @@
+// How fast each codec encodes and decodes float32 rows that lie outside the caches, as a multiple of memcpy's
+// speed over the same rows; and what it costs in bytes and in error.
+//
+// One core. Rounds of memcpy, encode, decode, decode with streaming stores follow each other, and each counts
+// by its best round: other load on the machine hits all of them alike.
+#include <algorithm>
+#include <checkrow/codecs/builtin.hpp>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using namespace checkrow;
+
+constexpr std::size_t section_rows = 16384;
+constexpr const char* engine_names[] = {"automatic", "scalar", "avx2", "avx512"};
+
+struct settings {
+  std::size_t bytes = std::size_t{256} << 20;  ///< of rows
+  int rounds = 9;
+  std::string json;
+  std::string only;  ///< lines that contain it
+};
+
+/// Memory at the address of a cache line.
+class lines {
+ public:
+  explicit lines(std::size_t bytes)
+      : data_(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{64}))) {
+    std::memset(data_, 0, bytes);
+  }
+  ~lines() { ::operator delete (data_, std::align_val_t{64}); }
+  lines(const lines&) = delete;
+  lines& operator=(const lines&) = delete;
+  [[nodiscard]] std::byte* get() const { return data_; }
+
+ private:
+  std::byte* data_;
+};
+
+/// Gaussian rows, (rows, dim); the first 2^20 values are repeated.
+void fill(std::byte* to, std::size_t bytes) {
+  constexpr std::size_t distinct = std::size_t{4} << 20;
+  std::mt19937 random;
+  std::normal_distribution<float> normal(0, 0.05f);
+  std::vector<float> some(distinct / 4);
+  for (float& x : some) x = normal(random);
+  for (std::size_t at = 0; at < bytes; at += distinct)
+    std::memcpy(to + at, some.data(), std::min(distinct, bytes - at));
+}
+
+class stopwatch {
+ public:
+  /// Seconds since the last call.
+  double lap() {
+    const auto now = std::chrono::steady_clock::now();
+    const double seconds = std::chrono::duration<double>(now - last_).count();
+    last_ = now;
+    return seconds;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+struct buffers {
+  explicit buffers(std::size_t bytes) : rows(bytes), back(bytes), sections(bytes + bytes / 4 + (1 << 20)) {
+    fill(rows.get(), bytes);
+  }
+  lines rows, back, sections;
+};
+
+template <class Codec>
+struct subject {
+  const Codec& codec;
+  const buffers& memory;
+  std::size_t dim, rows;
+
+  [[nodiscard]] column_shape shape() const {
+    return {element_type::float32, 4, static_cast<std::uint32_t>(dim)};
+  }
+  /// Sections one after the other; returns their bytes.
+  std::size_t encode() const {
+    std::size_t size = 0;
+    for (std::size_t first = 0; first < rows; first += section_rows)
+      size += (codec.encode(shape(), {memory.rows.get() + first * 4 * dim, 4 * dim}, count(first),
+                            memory.sections.get() + size) +
+               63) /
+              64 * 64;
+    return size;
+  }
+  void decode(std::size_t section_bytes, bool streaming) const {
+    std::size_t at = 0;
+    for (std::size_t first = 0; first < rows; first += section_rows) {
+      // A section's size: it ends with its directory, since none of the rows is an exception.
+      detail::section_layout layout(shape(), count(first), Codec::bits);
+      layout.pack(
+          format::load<detail::parameter_frame>(memory.sections.get() + at + detail::section_layout::frame));
+      const std::size_t size = layout.directory;
+      const row_span to{memory.back.get() + first * 4 * dim, 4 * dim, nullptr, streaming};
+      if (!codec.decode(shape(), {memory.sections.get() + at, size}, count(first), to)) {
+        std::fprintf(stderr, "a section does not decode\n");
+        std::exit(1);
+      }
+      at += size;
+    }
+    if (at != section_bytes) std::exit(1);
+  }
+  /// Mean relative l2 error of the first rows.
+  [[nodiscard]] double error() const {
+    const auto* x = reinterpret_cast<const float*>(memory.rows.get());
+    const auto* y = reinterpret_cast<const float*>(memory.back.get());
+    const std::size_t some = std::min(rows, (std::size_t{1} << 19) / dim);
+    double sum = 0;
+    for (std::size_t r = 0; r < some; ++r) {
+      double off = 0, norm = 0;
+      for (std::size_t i = r * dim; i < (r + 1) * dim; ++i) {
+        off += (double{x[i]} - double{y[i]}) * (double{x[i]} - double{y[i]});
+        norm += double{x[i]} * double{x[i]};
+      }
+      sum += std::sqrt(off / norm);
+    }
+    return sum / static_cast<double>(some);
+  }
+
+ private:
+  [[nodiscard]] std::size_t count(std::size_t first) const { return std::min(section_rows, rows - first); }
+};
+
+/// Error of the paper's greedy search on the same rows, 0 where it does not exist.
+template <int Bits>
+double greedy_error(const buffers& memory, std::size_t dim) {
+  if constexpr (Bits == 8) {
+    return 0;
+  } else {
+    static double known[512] = {};
+    double& error = known[dim];
+    if (error == 0) {
+      const adaptive<Bits> codec;
+      const subject<adaptive<Bits>> some{codec, memory, dim, (std::size_t{1} << 19) / dim};
+      some.decode(some.encode(), false);
+      error = some.error();
+    }
+    return error;
+  }
+}
+
+template <class Codec>
+void measure(const Codec& codec, std::size_t dim, const buffers& memory, const settings& chosen,
+             std::FILE* json) {
+  const subject<Codec> all{codec, memory, dim, chosen.bytes / (4 * dim)};
+  const double greedy = greedy_error<Codec::bits>(memory, dim);
+  for (const codec_engine engine : {codec_engine::scalar, codec_engine::avx2, codec_engine::avx512}) {
+    if (!use_codec_engine(engine)) continue;
+    const char* const engine_name = engine_names[static_cast<int>(engine)];
+    char label[120];
+    std::snprintf(label, sizeof label, "%.*s %d dim %zu %s", static_cast<int>(Codec::name.size()),
+                  Codec::name.data(), int{Codec::bits}, dim, engine_name);
+    if (std::string_view(label).find(chosen.only) == std::string_view::npos) continue;
+
+    subject<Codec> some = all;
+    if (engine == codec_engine::scalar) some.rows = std::min(all.rows, (std::size_t{32} << 20) / (4 * dim));
+    double copying = 1e9, encoding = 1e9, decoding = 1e9, streaming = 1e9;
+    std::size_t size = 0;
+    const int rounds = engine == codec_engine::scalar ? 3 : chosen.rounds;
+    for (int round = 0; round < rounds; ++round) {
+      stopwatch watch;
+      std::memcpy(memory.back.get(), memory.rows.get(), some.rows * 4 * dim);
+      copying = std::min(copying, watch.lap());
+      size = some.encode();
+      encoding = std::min(encoding, watch.lap());
+      some.decode(size, false);
+      decoding = std::min(decoding, watch.lap());
+      some.decode(size, true);
+      streaming = std::min(streaming, watch.lap());
+    }
+    const double error = some.error();
+    const double gigabytes = static_cast<double>(some.rows * 4 * dim) * 1e-9;
+    const double per_row = static_cast<double>(size) / static_cast<double>(some.rows);
+    const double codes = static_cast<double>(detail::packed_bytes(dim, Codec::bits));
+    std::printf("%-42s %7.2f %7.2f %9.2f %10.5f", label, copying / encoding, copying / decoding,
+                copying / streaming, error);
+    if (greedy != 0)
+      std::printf(" %10.4f", error / greedy);
+    else
+      std::printf(" %10s", "-");
+    std::printf(" %9.2f %9.2f %7.1f\n", per_row, per_row - codes, gigabytes / copying);
+    std::fflush(stdout);
+    if (json == nullptr) continue;
+    std::fprintf(json, R"({"codec": "%.*s", "bits": %d, "dim": %zu, "engine": "%s", )",
+                 static_cast<int>(Codec::name.size()), Codec::name.data(), int{Codec::bits}, dim,
+                 engine_name);
+    std::fprintf(json, R"("encode_vs_memcpy": %.3f, "decode_vs_memcpy": %.3f, )", copying / encoding,
+                 copying / decoding);
+    std::fprintf(json, R"("decode_streaming_vs_memcpy": %.3f, "rel_error": %.6f, )", copying / streaming,
+                 error);
+    if (greedy != 0) std::fprintf(json, R"("error_vs_greedy": %.4f, )", error / greedy);
+    std::fprintf(json, "\"bytes_per_row\": %.3f, \"metadata_bytes_per_row\": %.3f}\n", per_row,
+                 per_row - codes);
+    std::fflush(json);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  settings chosen;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--quick") {
+      chosen.bytes = std::size_t{64} << 20;
+      chosen.rounds = 3;
+    } else if (word == "--json" && i + 1 < argc) {
+      chosen.json = argv[++i];
+    } else if (word == "--only" && i + 1 < argc) {
+      chosen.only = argv[++i];
+    } else {
+      std::fprintf(stderr, "usage: bench_codecs [--quick] [--json FILE] [--only TEXT]\n");
+      return 2;
+    }
+  }
+  std::FILE* const json = chosen.json.empty() ? nullptr : std::fopen(chosen.json.c_str(), "w");
+  if (!chosen.json.empty() && json == nullptr) {
+    std::fprintf(stderr, "bench_codecs: %s cannot be written\n", chosen.json.c_str());
+    return 1;
+  }
+  const buffers memory(chosen.bytes);
+  std::printf("%-42s %7s %7s %9s %10s %10s %9s %9s %7s\n", "speed as a multiple of memcpy's", "encode",
+              "decode", "streaming", "rel error", "vs greedy", "bytes/row", "metadata", "memcpy");
+  const auto every_dim = [&](const auto& codec) {
+    for (const std::size_t dim : {16, 32, 64, 128}) measure(codec, dim, memory, chosen, json);
+  };
+  every_dim(uniform<2>{});
+  every_dim(uniform<3>{});
+  every_dim(uniform<4>{});
+  every_dim(uniform<8>{});
+  every_dim(uniform<4, symmetric>{});
+  every_dim(uniform<8, symmetric>{});
+  every_dim(adaptive<2, refit>{});
+  every_dim(adaptive<3, refit>{});
+  every_dim(adaptive<4, refit>{});
+  if (json != nullptr) std::fclose(json);
+}

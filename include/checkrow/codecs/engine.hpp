@@ -1,0 +1,57 @@
+// Which instructions the quantizing codecs use. All engines write and read the same bytes.
+#pragma once
+
+#include <atomic>
+#include <checkrow/version.hpp>
+#include <cstdint>
+
+namespace checkrow::inline v0 {
+
+/// What encodes and decodes the rows of quantized columns. Nothing but speed depends on it.
+enum class codec_engine : std::uint8_t {
+  automatic,  ///< the fastest that this CPU has
+  scalar,     ///< portable C++
+  avx2,       ///< x86-64 with AVX2 and FMA
+  avx512,     ///< x86-64 with AVX-512 F, BW, DQ, VL, VBMI and VNNI: Ice Lake, Zen 4, and later
+};
+
+namespace detail {
+
+inline std::atomic<codec_engine> chosen_engine{codec_engine::automatic};
+
+[[nodiscard]] inline codec_engine fastest_engine() noexcept {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni"))
+    return codec_engine::avx512;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return codec_engine::avx2;
+#endif
+  return codec_engine::scalar;
+}
+
+}  // namespace detail
+
+/// Does this CPU have it? (An engine that it has implies the slower ones.)
+[[nodiscard]] inline bool has_codec_engine(codec_engine engine) noexcept {
+  static const codec_engine fastest = detail::fastest_engine();
+  return engine <= fastest;
+}
+
+/// The engine in use, never `automatic`.
+[[nodiscard]] inline codec_engine current_codec_engine() noexcept {
+  static const codec_engine fastest = detail::fastest_engine();
+  const codec_engine chosen = detail::chosen_engine.load(std::memory_order_relaxed);
+  return chosen == codec_engine::automatic ? fastest : chosen;
+}
+
+/// Makes all codecs of this program use that engine, from their next call on; any thread may ask. False, and
+/// nothing changed, where this CPU does not have it.
+inline bool use_codec_engine(codec_engine engine) noexcept {
+  if (!has_codec_engine(engine)) return false;
+  detail::chosen_engine.store(engine, std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace checkrow::inline v0

@@ -1,0 +1,44 @@
+// What a SIMD engine is asked to do: many rows of one section at once. Rows that it can't do, it names.
+#pragma once
+
+#include <checkrow/element.hpp>
+#include <cstddef>
+#include <cstdint>
+
+namespace checkrow::inline v0::detail {
+
+/// Rows an engine is given at most in one call: it answers with a bit for each.
+inline constexpr std::size_t batch_limit = 64;
+
+/// A section that is being written. Parameters and slots are those of row 0.
+struct encode_job {
+  row_view rows;
+  std::size_t count;   ///< of rows in the section
+  std::size_t width;   ///< elements
+  std::size_t stride;  ///< bytes of a slot
+  std::byte* parameters;
+  std::byte* slots;
+};
+
+/// A section that is being read; it was found valid. Slots are those of row 0, parameters ({u16, i16},
+/// unpacked) those of the first row that is asked for.
+struct decode_job {
+  row_span rows;
+  std::size_t width;
+  std::size_t stride;
+  const std::byte* parameters;
+  const std::byte* slots;
+};
+
+/// Writes parameters and codes of the rows [first, first + count), count <= batch_limit. Bit i of the answer:
+/// row first + i is not narrow, or not for this engine to judge; its parameters and slot hold anything.
+using batch_encoder = std::uint64_t (*)(const encode_job&, std::size_t first, std::size_t count) noexcept;
+
+/// Writes the elements of the rows [first, first + count), count <= batch_limit, except of those whose bit is
+/// set in the answer: they are not narrow.
+using batch_decoder = std::uint64_t (*)(const decode_job&, std::size_t first, std::size_t count) noexcept;
+
+/// What the batches of a codec need to know of it.
+enum class batch_kind : std::uint8_t { asymmetric, symmetric, refit };
+
+}  // namespace checkrow::inline v0::detail

@@ -1,0 +1,40 @@
+// The batch functions of the engine in use.
+#pragma once
+
+#include <checkrow/codecs/engine.hpp>
+#include <checkrow/detail/batch_job.hpp>
+#include <checkrow/detail/lanes_avx2.hpp>
+#include <checkrow/detail/lanes_avx512.hpp>
+#include <cstddef>
+
+namespace checkrow::inline v0::detail {
+
+/// Null where rows are encoded one by one.
+template <int Bits, batch_kind Kind>
+[[nodiscard]] batch_encoder batch_encoder_of(std::size_t width) noexcept {
+  static_cast<void>(width);
+#if defined(__x86_64__)
+  constexpr bool symmetric = Kind == batch_kind::symmetric;
+  const codec_engine engine = current_codec_engine();
+  if constexpr (Kind != batch_kind::refit) {
+    if (engine == codec_engine::avx512) return avx512::encode_uniform<Bits, symmetric>;
+    if (engine == codec_engine::avx2) return avx2::encode_uniform<Bits, symmetric>;
+  } else {
+    if (engine == codec_engine::avx512 && width <= avx512::refit_limit) return avx512::encode_refit<Bits>;
+  }
+#endif
+  return nullptr;
+}
+
+/// Null where rows are decoded one by one.
+template <int Bits, bool Symmetric>
+[[nodiscard]] batch_decoder batch_decoder_of() noexcept {
+#if defined(__x86_64__)
+  const codec_engine engine = current_codec_engine();
+  if (engine == codec_engine::avx512) return avx512::decode_rows<Bits, Symmetric>;
+  if (engine == codec_engine::avx2) return avx2::decode_rows<Bits, Symmetric>;
+#endif
+  return nullptr;
+}
+
+}  // namespace checkrow::inline v0::detail
