@@ -250,7 +250,7 @@ class forced_engine {
   bool here_;
 };
 
-/// Rows of all kinds, or mostly usual ones; `first` picks the engine's batches apart.
+/// Rows of all kinds, or mostly usual ones, so that many batches are all narrow.
 inline float_rows rows_for_engines(std::size_t count, std::size_t width, bool usual) {
   float_rows rows = mixed_rows(width * 3 + usual, count, width);
   if (!usual) return rows;
@@ -275,17 +275,19 @@ void check_engines(const Codec& codec) {
         const forced_engine forced(engine);
         if (!forced) continue;
         const bytes section = encode(codec, rows);
-        float_rows back{rows.count, width}, streamed = back;
+        float_rows back{rows.count, width}, streamed{rows.count + 64, width};
         const bool good = decode(codec, section, back);
-        checkrow::row_span past_caches = streamed.span();
-        past_caches.streaming = true;
-        const bool also = codec.decode(rows.shape(), section, rows.count, past_caches);
+        void* aligned = streamed.values.data();
+        std::size_t room = 4 * streamed.values.size();
+        std::align(64, 4 * rows.values.size(), aligned, room);
+        const checkrow::row_span past_caches{static_cast<std::byte*>(aligned), 4 * width, nullptr, true};
+        const bool also = codec.decode(rows.shape(), section, rows.count, past_caches) &&
+                          std::memcmp(aligned, back.values.data(), 4 * back.values.size()) == 0;
         if (engine == checkrow::codec_engine::scalar) {
           expected = section;
           decoded = back;
         }
-        if (good && also && section == expected && back.same_bits(decoded) && streamed.same_bits(decoded))
-          continue;
+        if (good && also && section == expected && back.same_bits(decoded)) continue;
         CAPTURE(width, usual, static_cast<int>(engine));
         FAIL("this engine differs");
       }

@@ -1,4 +1,4 @@
-// Eight lanes: the vocabulary that lanes_section.inc is written in, for AVX2 and FMA.
+// Eight lanes: the vocabulary that lanes_section.inc and lanes_refit.inc are written in, for AVX2 and FMA.
 //
 // There are no intrinsics with a rounding mode here, and compilers contract, reorder and approximate the
 // others as their flags allow. So the four operations are instructions; they are few in a row.
@@ -9,6 +9,7 @@
 #include <immintrin.h>
 
 #include <checkrow/detail/batch_job.hpp>
+#include <checkrow/detail/refit_search.hpp>
 #include <checkrow/detail/row_arithmetic.hpp>
 #include <checkrow/detail/section_layout.hpp>
 #include <cstddef>
@@ -18,6 +19,12 @@
 #define CHECKROW_TARGET gnu::target("avx2,fma")
 #define CHECKROW_LANES [[gnu::always_inline, CHECKROW_TARGET]] inline
 #define CHECKROW_LANES_ENTRY [[gnu::noinline, CHECKROW_TARGET]] inline
+
+#if defined(__clang__)
+#define CHECKROW_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define CHECKROW_UNROLL _Pragma("GCC unroll 16")
+#endif
 
 CHECKROW_CANONICAL_BEGIN
 
@@ -153,6 +160,8 @@ struct part {
   CHECKROW_LANES void store(std::byte* to, int i, floats a) const noexcept {
     _mm256_maskstore_ps(reinterpret_cast<float*>(to + 32 * i), of_vector[i], a);
   }
+  /// All bits in the lanes of vector i that exist.
+  [[nodiscard]] CHECKROW_LANES ints existing(int i) const noexcept { return of_vector[i]; }
   /// Codes, one a byte, with zeros in the other lanes.
   [[nodiscard]] CHECKROW_LANES ints clear(ints codes) const noexcept { return both(codes, of_codes); }
 };
@@ -263,11 +272,15 @@ CHECKROW_LANES four unpack(ints packed) noexcept {
 }
 
 #include <checkrow/detail/lanes_section.inc>
+#include <checkrow/detail/refit_avx2.inc>
+// (in this order)
+#include <checkrow/detail/lanes_refit.inc>
 
 }  // namespace checkrow::inline v0::detail::avx2
 
 CHECKROW_CANONICAL_END
 
+#undef CHECKROW_UNROLL
 #undef CHECKROW_LANES_ENTRY
 #undef CHECKROW_LANES
 #undef CHECKROW_TARGET

@@ -1,4 +1,4 @@
-// Sixteen lanes: the vocabulary that lanes_section.inc and refit_avx512.inc are written in, for AVX-512.
+// Sixteen lanes: the vocabulary that lanes_section.inc and lanes_refit.inc are written in, for AVX-512.
 //
 // Arithmetic is by intrinsics with a rounding mode: neither compiler contracts, reorders or approximates
 // those, whatever its flags.
@@ -137,16 +137,18 @@ struct part {
 
   /// Vector i of the block, with `rest` in the other lanes.
   [[nodiscard]] CHECKROW_LANES floats load(const std::byte* from, int i, floats rest) const noexcept {
-    return _mm512_mask_loadu_ps(rest, mask(i), from + 64 * i);
+    return _mm512_mask_loadu_ps(rest, lanes_of(i), from + 64 * i);
   }
   CHECKROW_LANES void store(std::byte* to, int i, floats a) const noexcept {
-    _mm512_mask_storeu_ps(to + 64 * i, mask(i), a);
+    _mm512_mask_storeu_ps(to + 64 * i, lanes_of(i), a);
   }
   /// Codes, one a byte, with zeros in the other lanes.
   [[nodiscard]] CHECKROW_LANES ints clear(ints codes) const noexcept {
     return _mm512_maskz_mov_epi8(all, codes);
   }
-  [[nodiscard]] CHECKROW_LANES __mmask16 mask(int i) const noexcept {
+  /// All bits in the lanes of vector i that exist.
+  [[nodiscard]] CHECKROW_LANES ints existing(int i) const noexcept { return _mm512_movm_epi32(lanes_of(i)); }
+  [[nodiscard]] CHECKROW_LANES __mmask16 lanes_of(int i) const noexcept {
     return static_cast<__mmask16>(all >> 16 * i);
   }
 };
@@ -254,6 +256,8 @@ CHECKROW_LANES four unpack(ints packed) noexcept {
 
 #include <checkrow/detail/lanes_section.inc>
 #include <checkrow/detail/refit_avx512.inc>
+// (in this order)
+#include <checkrow/detail/lanes_refit.inc>
 
 }  // namespace checkrow::inline v0::detail::avx512
 
