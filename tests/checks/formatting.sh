@@ -7,7 +7,7 @@ for tool in clang-format-14 clang-format; do
     export tool
     # (--dry-run also reports replacements that change nothing.)
     formatted() { $tool "$1" | cmp -s "$1" || { echo "$1" && return 1; }; }
-    find include tests examples bench \( -name '*.hpp' -o -name '*.cpp' -o -name '*.cuh' -o -name '*.cu' \) |
+    find include tests examples bench \( -name '*.hpp' -o -name '*.inc' -o -name '*.cpp' -o -name '*.cuh' -o -name '*.cu' \) |
       sort | in_parallel formatted || fail "run clang-format -i, version 14, over these files"
     exit 0
   fi

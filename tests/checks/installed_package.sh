@@ -15,5 +15,5 @@ consume() {  # name, options...
 
 consume find_package -DCMAKE_PREFIX_PATH="$scratch/prefix"
 consume add_subdirectory -DCHECKROW_SOURCE="$PWD"
-! find "$scratch/prefix" -type f | grep -vE 'checkrow/.*\.hpp$|checkrow[A-Za-z]*\.cmake$|/LICENSE$' ||
+! find "$scratch/prefix" -type f | grep -vE 'checkrow/.*\.(hpp|inc)$|checkrow[A-Za-z]*\.cmake$|/LICENSE$' ||
   fail "more was installed than headers, package config and the license"

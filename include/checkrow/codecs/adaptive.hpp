@@ -96,7 +96,7 @@ struct adaptive {
   [[nodiscard]] bool decode(const column_shape& shape, std::span<const std::byte> bytes, std::size_t n,
                             row_span rows) const noexcept {
     return accepts(shape) && detail::decode_section<Bits>(shape, bytes, n, detail::row_grid::asymmetric, rows,
-                                                          detail::batch_decoder_of<Bits, false>());
+                                                          detail::batch_decoder_of<Bits>());
   }
 
  private:

@@ -49,15 +49,15 @@ struct uniform {
       else
         return detail::plan_asymmetric(row, Bits);
     };
-    constexpr auto kind = is_symmetric ? detail::batch_kind::symmetric : detail::batch_kind::asymmetric;
-    return detail::encode_section<Bits>(shape, rows, n, grid, out, plan,
-                                        detail::batch_encoder_of<Bits, kind>(shape.width));
+    return detail::encode_section<Bits>(
+        shape, rows, n, grid, out, plan,
+        detail::batch_encoder_of<Bits, detail::batch_kind::uniform>(shape.width));
   }
 
   [[nodiscard]] bool decode(const column_shape& shape, std::span<const std::byte> bytes, std::size_t n,
                             row_span rows) const noexcept {
-    return accepts(shape) && detail::decode_section<Bits>(shape, bytes, n, grid, rows,
-                                                          detail::batch_decoder_of<Bits, is_symmetric>());
+    return accepts(shape) &&
+           detail::decode_section<Bits>(shape, bytes, n, grid, rows, detail::batch_decoder_of<Bits>());
   }
 
  private:

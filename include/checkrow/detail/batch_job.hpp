@@ -16,6 +16,7 @@ struct encode_job {
   std::size_t count;   ///< of rows in the section
   std::size_t width;   ///< elements
   std::size_t stride;  ///< bytes of a slot
+  bool symmetric;      ///< rows have no offset
   std::byte* parameters;
   std::byte* slots;
 };
@@ -26,6 +27,7 @@ struct decode_job {
   row_span rows;
   std::size_t width;
   std::size_t stride;
+  bool symmetric;
   const std::byte* parameters;
   const std::byte* slots;
 };
@@ -38,7 +40,7 @@ using batch_encoder = std::uint64_t (*)(const encode_job&, std::size_t first, st
 /// set in the answer: they are not narrow.
 using batch_decoder = std::uint64_t (*)(const decode_job&, std::size_t first, std::size_t count) noexcept;
 
-/// What the batches of a codec need to know of it.
-enum class batch_kind : std::uint8_t { asymmetric, symmetric, refit };
+/// How the batches of a codec find their grids.
+enum class batch_kind : std::uint8_t { uniform, refit };
 
 }  // namespace checkrow::inline v0::detail

@@ -14,11 +14,10 @@ template <int Bits, batch_kind Kind>
 [[nodiscard]] batch_encoder batch_encoder_of(std::size_t width) noexcept {
   static_cast<void>(width);
 #if defined(__x86_64__)
-  constexpr bool symmetric = Kind == batch_kind::symmetric;
   const codec_engine engine = current_codec_engine();
   if constexpr (Kind != batch_kind::refit) {
-    if (engine == codec_engine::avx512) return avx512::encode_uniform<Bits, symmetric>;
-    if (engine == codec_engine::avx2) return avx2::encode_uniform<Bits, symmetric>;
+    if (engine == codec_engine::avx512) return avx512::encode_uniform<Bits>;
+    if (engine == codec_engine::avx2) return avx2::encode_uniform<Bits>;
   } else {
     if (engine == codec_engine::avx512 && width <= avx512::refit_limit) return avx512::encode_refit<Bits>;
     if (engine == codec_engine::avx2 && width <= avx2::refit_limit) return avx2::encode_refit<Bits>;
@@ -28,12 +27,12 @@ template <int Bits, batch_kind Kind>
 }
 
 /// Null where rows are decoded one by one.
-template <int Bits, bool Symmetric>
+template <int Bits>
 [[nodiscard]] batch_decoder batch_decoder_of() noexcept {
 #if defined(__x86_64__)
   const codec_engine engine = current_codec_engine();
-  if (engine == codec_engine::avx512) return avx512::decode_rows<Bits, Symmetric>;
-  if (engine == codec_engine::avx2) return avx2::decode_rows<Bits, Symmetric>;
+  if (engine == codec_engine::avx512) return avx512::decode_rows<Bits>;
+  if (engine == codec_engine::avx2) return avx2::decode_rows<Bits>;
 #endif
   return nullptr;
 }

@@ -1,4 +1,4 @@
-// Eight lanes: the vocabulary that lanes_section.inc and lanes_refit.inc are written in, for AVX2 and FMA.
+// Eight lanes: the vocabulary that the lanes_*.inc are written in, for AVX2 and FMA.
 //
 // There are no intrinsics with a rounding mode here, and compilers contract, reorder and approximate the
 // others as their flags allow. So the four operations are instructions; they are few in a row.
@@ -271,10 +271,13 @@ CHECKROW_LANES four unpack(ints packed) noexcept {
   }
 }
 
-#include <checkrow/detail/lanes_section.inc>
+// In this order.
+// clang-format off
+#include <checkrow/detail/lanes_encode.inc>
+#include <checkrow/detail/lanes_decode.inc>
 #include <checkrow/detail/refit_avx2.inc>
-// (in this order)
 #include <checkrow/detail/lanes_refit.inc>
+// clang-format on
 
 }  // namespace checkrow::inline v0::detail::avx2
 

@@ -1,4 +1,4 @@
-// Sixteen lanes: the vocabulary that lanes_section.inc and lanes_refit.inc are written in, for AVX-512.
+// Sixteen lanes: the vocabulary that the lanes_*.inc are written in, for AVX-512.
 //
 // Arithmetic is by intrinsics with a rounding mode: neither compiler contracts, reorders or approximates
 // those, whatever its flags.
@@ -254,10 +254,13 @@ CHECKROW_LANES four unpack(ints packed) noexcept {
            _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32(codes, 3))}};
 }
 
-#include <checkrow/detail/lanes_section.inc>
+// In this order.
+// clang-format off
+#include <checkrow/detail/lanes_encode.inc>
+#include <checkrow/detail/lanes_decode.inc>
 #include <checkrow/detail/refit_avx512.inc>
-// (in this order)
 #include <checkrow/detail/lanes_refit.inc>
+// clang-format on
 
 }  // namespace checkrow::inline v0::detail::avx512
 

@@ -107,7 +107,8 @@ template <int Bits, class PlanRow>
                                          batch_encoder batches) noexcept {
   const default_float_environment environment;
   const section_layout at(shape, n, Bits);
-  const encode_job job{rows, n, at.width, at.stride, out + at.parameters, out + at.codes};
+  const encode_job job{
+      rows, n, at.width, at.stride, grid == row_grid::symmetric, out + at.parameters, out + at.codes};
   std::uint32_t exceptions = 0;
   const auto one_row = [&](std::size_t i) {
     const float_row row{rows.row(i), at.width};
@@ -178,7 +179,11 @@ template <int Bits>
   const std::byte* section = bytes.data();
   const parameter_reader parameters = parameters_in(section, at);
   stored_parameters block[batch_limit];
-  const decode_job job{rows, at.width, at.stride, reinterpret_cast<const std::byte*>(block),
+  const decode_job job{rows,
+                       at.width,
+                       at.stride,
+                       grid == row_grid::symmetric,
+                       reinterpret_cast<const std::byte*>(block),
                        section + at.codes};
   const std::byte* exception =
       section + at.directory + directory_entry_bytes * format::load<std::uint32_t>(section);
