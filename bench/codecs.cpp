@@ -209,6 +209,49 @@ void measure(const Codec& codec, std::size_t dim, const buffers& memory, const s
   }
 }
 
+/// A share of the rows, in order, encoded where they lie, against copies of the same rows to a buffer.
+template <class Codec>
+void measure_gather(const Codec& codec, std::size_t dim, double dirty, const buffers& memory,
+                    const settings& chosen, std::FILE* json) {
+  const std::size_t rows = chosen.bytes / (4 * dim);
+  const column_shape shape{element_type::float32, 4, static_cast<std::uint32_t>(dim)};
+  std::vector<std::uint64_t> index;
+  std::mt19937 random(7);
+  const auto limit = static_cast<std::uint32_t>(dirty * 4294967295.0);
+  for (std::uint64_t i = 0; i < rows; ++i)
+    if (random() < limit) index.push_back(i);
+  for (const codec_engine engine : {codec_engine::avx2, codec_engine::avx512}) {
+    if (!use_codec_engine(engine)) continue;
+    char label[120];
+    std::snprintf(label, sizeof label, "%.*s %d dim %zu %s, %.0f %% dirty",
+                  static_cast<int>(Codec::name.size()), Codec::name.data(), int{Codec::bits}, dim,
+                  engine_names[static_cast<int>(engine)], 100 * dirty);
+    if (std::string_view(label).find(chosen.only) == std::string_view::npos) continue;
+    double copying = 1e9, encoding = 1e9;
+    for (int round = 0; round < chosen.rounds; ++round) {
+      stopwatch watch;
+      for (std::size_t i = 0; i < index.size(); ++i)
+        std::memcpy(memory.back.get() + i * 4 * dim, memory.rows.get() + index[i] * 4 * dim, 4 * dim);
+      copying = std::min(copying, watch.lap());
+      std::size_t size = 0;
+      for (std::size_t first = 0; first < index.size(); first += section_rows) {
+        const std::size_t count = std::min(section_rows, index.size() - first);
+        size += codec.encode(shape, {memory.rows.get(), 4 * dim, index.data() + first}, count,
+                             memory.sections.get() + size);
+        size = (size + 63) / 64 * 64;
+      }
+      encoding = std::min(encoding, watch.lap());
+    }
+    std::printf("%-60s %7.2f\n", label, copying / encoding);
+    std::fflush(stdout);
+    if (json == nullptr) continue;
+    std::fprintf(json, R"({"codec": "%.*s", "bits": %d, "dim": %zu, "engine": "%s", "dirty": %.2f, )",
+                 static_cast<int>(Codec::name.size()), Codec::name.data(), int{Codec::bits}, dim,
+                 engine_names[static_cast<int>(engine)], dirty);
+    std::fprintf(json, "\"gather_encode_vs_gather_copy\": %.3f}\n", copying / encoding);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -247,5 +290,12 @@ int main(int argc, char** argv) {
   every_dim(adaptive<2, refit>{});
   every_dim(adaptive<3, refit>{});
   every_dim(adaptive<4, refit>{});
+  std::printf("\nspeed as a multiple of a copy of the same rows\n");
+  for (const std::size_t dim : {64, 128}) {
+    for (const double dirty : {0.25, 0.02}) {
+      measure_gather(uniform<4>{}, dim, dirty, memory, chosen, json);
+      measure_gather(adaptive<4, refit>{}, dim, dirty, memory, chosen, json);
+    }
+  }
   if (json != nullptr) std::fclose(json);
 }
