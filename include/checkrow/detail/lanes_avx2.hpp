@@ -48,7 +48,8 @@ CHECKROW_LANES void store(std::byte* to, floats a) noexcept {
 CHECKROW_LANES void store(std::byte* to, ints a) noexcept {
   _mm256_storeu_si256(reinterpret_cast<ints*>(to), a);
 }
-/// To memory that is likely in no cache.
+/// From memory, and to memory, that is likely in no cache.
+CHECKROW_LANES floats load_far(const std::byte* from) noexcept { return load(from); }
 CHECKROW_LANES void store_far(std::byte* to, floats a) noexcept { store(to, a); }
 CHECKROW_LANES void stream(std::byte* to, floats a) noexcept {
   _mm256_stream_ps(reinterpret_cast<float*>(to), a);

