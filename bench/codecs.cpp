@@ -144,8 +144,8 @@ double greedy_error(const buffers& memory, std::size_t dim) {
     static double known[512] = {};
     double& error = known[dim];
     if (error == 0) {
-      const adaptive<Bits> codec;
-      const subject<adaptive<Bits>> some{codec, memory, dim, (std::size_t{1} << 19) / dim};
+      const adaptive<Bits, greedy> codec;
+      const subject<adaptive<Bits, greedy>> some{codec, memory, dim, (std::size_t{1} << 19) / dim};
       some.decode(some.encode(), false);
       error = some.error();
     }

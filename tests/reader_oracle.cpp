@@ -16,9 +16,10 @@ using all_codecs =
     checkrow::codec_set<checkrow::exact, checkrow::uniform<8>, checkrow::uniform<4>, checkrow::uniform<3>,
                         checkrow::uniform<2>, checkrow::uniform<8, checkrow::symmetric>,
                         checkrow::uniform<4, checkrow::symmetric>, checkrow::uniform<3, checkrow::symmetric>,
-                        checkrow::uniform<2, checkrow::symmetric>, checkrow::adaptive<2>,
-                        checkrow::adaptive<3>, checkrow::adaptive<4>, checkrow::adaptive<2, checkrow::refit>,
-                        checkrow::adaptive<3, checkrow::refit>, checkrow::adaptive<4, checkrow::refit>>;
+                        checkrow::uniform<2, checkrow::symmetric>, checkrow::adaptive<2, checkrow::greedy>,
+                        checkrow::adaptive<3, checkrow::greedy>, checkrow::adaptive<4, checkrow::greedy>,
+                        checkrow::adaptive<2, checkrow::refit>, checkrow::adaptive<3, checkrow::refit>,
+                        checkrow::adaptive<4, checkrow::refit>>;
 template <class Strategy>
 using checkpointer_of = checkrow::checkpointer<checkrow::policies<all_codecs, Strategy, checkrow::directory>>;
 
@@ -68,16 +69,16 @@ class model {
     add_quantised("symmetric4", checkrow::uniform<4, checkrow::symmetric>{}, dims);
     add_quantised("symmetric3", checkrow::uniform<3, checkrow::symmetric>{}, dims);
     add_quantised("symmetric2", checkrow::uniform<2, checkrow::symmetric>{}, dims);
-    add_quantised("greedy2", checkrow::adaptive<2>{}, dims);
-    add_quantised("greedy3", checkrow::adaptive<3>{}, dims);
-    add_quantised("greedy4", checkrow::adaptive<4>{}, dims);
+    add_quantised("greedy2", checkrow::adaptive<2, checkrow::greedy>{}, dims);
+    add_quantised("greedy3", checkrow::adaptive<3, checkrow::greedy>{}, dims);
+    add_quantised("greedy4", checkrow::adaptive<4, checkrow::greedy>{}, dims);
     add_quantised("refit2", checkrow::adaptive<2, checkrow::refit>{}, dims);
     add_quantised("refit3", checkrow::adaptive<3, checkrow::refit>{}, dims);
     add_quantised("refit4", checkrow::adaptive<4, checkrow::refit>{}, dims);
     // Enough rows for several chunks and for deltas of all index kinds.
     add_floats("large_3", 100001, 3, checkrow::uniform<4>{});
     add_floats("large_64", 20001, 64, checkrow::adaptive<2, checkrow::refit>{});
-    add_floats("empty", 0, 5, checkrow::adaptive<4>{});
+    add_floats("empty", 0, 5, checkrow::adaptive<4, checkrow::greedy>{});
     add_many_types();
     add_records();
     add_small();

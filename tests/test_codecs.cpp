@@ -41,6 +41,9 @@ using symmetric_2 = uniform<2, symmetric>;
 using symmetric_3 = uniform<3, symmetric>;
 using symmetric_4 = uniform<4, symmetric>;
 using symmetric_8 = uniform<8, symmetric>;
+using greedy_2 = adaptive<2, greedy>;
+using greedy_3 = adaptive<3, greedy>;
+using greedy_4 = adaptive<4, greedy>;
 using refit_2 = adaptive<2, refit>;
 using refit_3 = adaptive<3, refit>;
 using refit_4 = adaptive<4, refit>;
@@ -104,8 +107,8 @@ naive_row read_naively(const bytes& section, std::size_t rows, std::size_t row, 
 }  // namespace
 
 TEMPLATE_TEST_CASE("Every codec keeps the contract", "[codec]", exact, uniform<2>, uniform<3>, uniform<4>,
-                   uniform<8>, symmetric_2, symmetric_3, symmetric_4, symmetric_8, adaptive<2>, adaptive<3>,
-                   adaptive<4>, refit_2, refit_3, refit_4, middle_4, useless_4) {
+                   uniform<8>, symmetric_2, symmetric_3, symmetric_4, symmetric_8, greedy_2, greedy_3,
+                   greedy_4, refit_2, refit_3, refit_4, middle_4, useless_4) {
   codec_contract::check_codec_contract<TestType>();
 }
 
@@ -349,7 +352,7 @@ TEST_CASE("Uniform rows are the nearest level of the grid on disk", "[codec]") {
 }
 
 TEMPLATE_TEST_CASE("Rows far from zero are off by at most two steps or ulps", "[codec]", uniform<2>,
-                   uniform<4>, uniform<8>, adaptive<4>, refit_4) {
+                   uniform<4>, uniform<8>, greedy_4, refit_4) {
   std::size_t wide = 0, too_far = 0;
   for (const kind k :
        {kind::far_from_zero, kind::few_ulps, kind::any_scale, kind::offset_edges, kind::constant}) {
@@ -375,7 +378,7 @@ TEMPLATE_TEST_CASE("Rows far from zero are off by at most two steps or ulps", "[
 }
 
 TEMPLATE_TEST_CASE("Rows that no grid can hold come back bit for bit", "[codec]", exact, uniform<2>,
-                   uniform<8>, symmetric_4, adaptive<3>, refit_2) {
+                   uniform<8>, symmetric_4, greedy_3, refit_2) {
   const TestType codec;
   for (const kind k : {kind::not_finite, kind::denormal}) {
     const float_rows rows = rows_of(k, 100, 33);
@@ -387,7 +390,7 @@ TEMPLATE_TEST_CASE("Rows that no grid can hold come back bit for bit", "[codec]"
 }
 
 TEMPLATE_TEST_CASE("Constant rows and rows on their own grid are exact", "[codec]", uniform<2>, uniform<4>,
-                   uniform<8>, adaptive<2>, adaptive<4>, refit_4) {
+                   uniform<8>, greedy_2, greedy_4, refit_4) {
   const float_rows constant = rows_of(kind::constant, 200, 20);
   REQUIRE(round_trip(TestType{}, constant).same_bits(constant));
   float_rows grid{1, 8};
@@ -396,20 +399,20 @@ TEMPLATE_TEST_CASE("Constant rows and rows on their own grid are exact", "[codec
 }
 
 TEMPLATE_TEST_CASE("Negative zero becomes zero, except in raw rows", "[codec]", uniform<4>, symmetric_4,
-                   adaptive<4>) {
+                   greedy_4) {
   float_rows rows{1, 4};
   rows.values = {-0.0f, 0.0f, -0.0f, 0.0f};
   const float_rows back = round_trip(TestType{}, rows);
   for (const float x : back.values) REQUIRE((x == 0 && !std::signbit(x)));
 }
 
-TEMPLATE_TEST_CASE("A search lowers the error", "[codec]", adaptive<2>, adaptive<3>, adaptive<4>, refit_2,
-                   refit_3, refit_4) {
+TEMPLATE_TEST_CASE("A search lowers the error", "[codec]", greedy_2, greedy_3, greedy_4, refit_2, refit_3,
+                   refit_4) {
   constexpr int bits = TestType::bits;
   for (const std::size_t width : std::initializer_list<std::size_t>{16, 64, 128}) {
     const float_rows rows = rows_of(kind::gauss, 1000, width);
     const double searched = squared_error(rows, round_trip(TestType{}, rows));
-    const double greedy_one = squared_error(rows, round_trip(adaptive<bits>{}, rows));
+    const double greedy_one = squared_error(rows, round_trip(adaptive<bits, greedy>{}, rows));
     const double plain = squared_error(rows, round_trip(uniform<bits>{}, rows));
     CAPTURE(width, bits, searched / plain, searched / greedy_one);
     REQUIRE(searched < plain);
@@ -427,7 +430,7 @@ TEMPLATE_TEST_CASE("A search lowers the error", "[codec]", adaptive<2>, adaptive
 }
 
 TEMPLATE_TEST_CASE("Every bit of a section's frame is checked", "[codec]", uniform<3>, symmetric_4,
-                   adaptive<2>) {
+                   greedy_2) {
   const std::size_t count = row_kinds::kind_count, width = 11;  // codes leave bits of their last byte unused
   const float_rows rows = mixed_rows(8, count, width);
   const bytes section = codec_contract::encode(TestType{}, rows);
@@ -467,8 +470,8 @@ TEMPLATE_TEST_CASE("Every bit of a section's frame is checked", "[codec]", unifo
 
 TEST_CASE("Settings of the greedy search change its bytes but not how they decode", "[codec]") {
   const float_rows rows = rows_of(kind::gauss, 200, 32);
-  const adaptive<4> usual, finer{greedy{200, 0.7f}}, none{greedy{45, 0}};
-  const adaptive<4> odd{greedy{-5, -1.0f}}, odder{greedy{1, NAN}};
+  const greedy_4 usual, finer{greedy{200, 0.7f}}, none{greedy{45, 0}};
+  const greedy_4 odd{greedy{-5, -1.0f}}, odder{greedy{1, NAN}};
   const double error = squared_error(rows, round_trip(usual, rows));
   REQUIRE(squared_error(rows, round_trip(finer, rows)) < 1.01 * error);
   const bytes plain = codec_contract::encode(uniform<4>{}, rows);
@@ -477,7 +480,7 @@ TEST_CASE("Settings of the greedy search change its bytes but not how they decod
   REQUIRE(codec_contract::encode(odder, rows) == plain);
   REQUIRE(codec_contract::encode(useless_4{}, rows) == plain);
   REQUIRE(codec_contract::encode(middle_4{}, rows) != plain);
-  REQUIRE(codec_contract::encode(adaptive<4>{greedy{45, 0.5f}}, rows) == codec_contract::encode(usual, rows));
+  REQUIRE(codec_contract::encode(greedy_4{greedy{45, 0.5f}}, rows) == codec_contract::encode(usual, rows));
 }
 
 TEST_CASE("Quantizing codecs take float32 columns of at least two elements", "[codec]") {
@@ -486,7 +489,7 @@ TEST_CASE("Quantizing codecs take float32 columns of at least two elements", "[c
   };
   REQUIRE(takes(uniform<4>{}, element_type::float32, 4, 2));
   REQUIRE_FALSE(takes(uniform<4>{}, element_type::float32, 4, 1));
-  REQUIRE_FALSE(takes(adaptive<4>{}, element_type::float16, 2, 64));
+  REQUIRE_FALSE(takes(greedy_4{}, element_type::float16, 2, 64));
   REQUIRE_FALSE(takes(symmetric_8{}, element_type::int32, 4, 64));
   REQUIRE(takes(exact{}, element_type::uint8, 1, 1));
   REQUIRE(takes(exact{}, element_type(0x80), 255, 7));
@@ -510,7 +513,7 @@ TEST_CASE("The decoder of built-in codecs knows each of them and no other", "[co
 }
 
 TEST_CASE("A codec_set finds its codecs by id and bits", "[codec]") {
-  const codec_set set(adaptive<4>{greedy{7, 0.25f}}, uniform<8>{}, exact{});
+  const codec_set set(greedy_4{greedy{7, 0.25f}}, uniform<8>{}, exact{});
   STATIC_REQUIRE(decltype(set)::size == 3);
   STATIC_REQUIRE(decltype(set)::first() == codec_choice(4, 4));
   STATIC_REQUIRE(decltype(set)::contains({1, 0}));

@@ -881,10 +881,10 @@ struct example_model {
   std::optional<typename decltype(ckpt)::table_type> table;
 };
 
-using every_codec =
-    codec_set<exact, uniform<2>, uniform<3>, uniform<4>, uniform<8>, uniform<2, symmetric>,
-              uniform<3, symmetric>, uniform<4, symmetric>, uniform<8, symmetric>, adaptive<2>, adaptive<3>,
-              adaptive<4>, adaptive<2, refit>, adaptive<3, refit>, adaptive<4, refit>>;
+using every_codec = codec_set<exact, uniform<2>, uniform<3>, uniform<4>, uniform<8>, uniform<2, symmetric>,
+                              uniform<3, symmetric>, uniform<4, symmetric>, uniform<8, symmetric>,
+                              adaptive<2, greedy>, adaptive<3, greedy>, adaptive<4, greedy>,
+                              adaptive<2, refit>, adaptive<3, refit>, adaptive<4, refit>>;
 
 /// A table for each codec, with a row of each kind; one of integers; one for each way to write row ids; a
 /// dense parameter; a state.
@@ -898,8 +898,9 @@ class golden_model {
          {codec_choice{exact{}}, codec_choice{uniform<2>{}}, codec_choice{uniform<3>{}},
           codec_choice{uniform<4>{}}, codec_choice{uniform<8>{}}, codec_choice{uniform<2, symmetric>{}},
           codec_choice{uniform<3, symmetric>{}}, codec_choice{uniform<4, symmetric>{}},
-          codec_choice{uniform<8, symmetric>{}}, codec_choice{adaptive<2>{}}, codec_choice{adaptive<3>{}},
-          codec_choice{adaptive<4>{}}, codec_choice{adaptive<2, refit>{}}, codec_choice{adaptive<3, refit>{}},
+          codec_choice{uniform<8, symmetric>{}}, codec_choice{adaptive<2, greedy>{}},
+          codec_choice{adaptive<3, greedy>{}}, codec_choice{adaptive<4, greedy>{}},
+          codec_choice{adaptive<2, refit>{}}, codec_choice{adaptive<3, refit>{}},
           codec_choice{adaptive<4, refit>{}}}) {
       const std::string name = "codec" + std::to_string(codec.id) + "_" + std::to_string(codec.bits);
       auto& weights = floats_.emplace_back(rows * dim);
