@@ -14,6 +14,7 @@
 #include "../examples/dlrm/model.hpp"
 #include "../examples/dlrm/train.hpp"
 #include "catch_shim.hpp"
+#include "dlrm_parameters.hpp"
 
 namespace {
 
@@ -67,16 +68,6 @@ std::vector<Scalar> row_gradient(const dlrm::workspace<Scalar>& work, const dlrm
       sum[k] += work.features_gradient(static_cast<Eigen::Index>(k), column);
   }
   return sum;
-}
-
-std::vector<float> all_parameters(const dlrm::model<float>& of) {
-  std::vector<float> all = of.dense;
-  all.insert(all.end(), of.dense_adagrad.begin(), of.dense_adagrad.end());
-  for (const auto& table : of.tables) {
-    all.insert(all.end(), table.weights.begin(), table.weights.end());
-    all.insert(all.end(), table.adagrad.begin(), table.adagrad.end());
-  }
-  return all;
 }
 
 /// Records what a checkpointer would be told.

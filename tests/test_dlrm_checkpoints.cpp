@@ -24,38 +24,17 @@
 #include "../examples/dlrm/evaluate.hpp"
 #include "../examples/dlrm/train.hpp"
 #include "catch_shim.hpp"
+#include "dlrm_parameters.hpp"
+#include "temporary_folder.hpp"
 
 namespace {
 
 constexpr std::uint64_t tiny = 1000;  // the tables this many times smaller: 10 to 80 rows
 constexpr std::uint64_t steps = 60, interval = 8, batch_size = 32;
 
-struct scratch_folder {
-  std::filesystem::path path;
-  scratch_folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "dlrm-XXXXXX").string();
-    if (!mkdtemp(pattern.data())) throw std::runtime_error("mkdtemp");
-    path = pattern;
-  }
-  ~scratch_folder() { std::filesystem::remove_all(path); }
-  scratch_folder(const scratch_folder&) = delete;
-  scratch_folder& operator=(const scratch_folder&) = delete;
-  std::string operator/(const char* name) const { return (path / name).string(); }
-};
-
 dlrm::model<float> small_model() {
   return dlrm::model<float>(
       {.dim = 16, .rows = dlrm::scaled_table_sizes(tiny), .bottom_hidden = {24, 16}, .top_hidden = {32, 8}});
-}
-
-std::vector<float> all_parameters(const dlrm::model<float>& of) {
-  std::vector<float> all = of.dense;
-  all.insert(all.end(), of.dense_adagrad.begin(), of.dense_adagrad.end());
-  for (const auto& table : of.tables) {
-    all.insert(all.end(), table.weights.begin(), table.weights.end());
-    all.insert(all.end(), table.adagrad.begin(), table.adagrad.end());
-  }
-  return all;
 }
 
 /// A run of the trainer, and how it dies.
@@ -131,18 +110,18 @@ std::multiset<std::uint64_t> learnt_from(const std::string& diary) {
 }
 
 /// Trains in this process, from the newest checkpoint in `folder` on; the final parameters.
-std::vector<float> run(const job& what, const scratch_folder& folder) {
+std::vector<float> run(const job& what, const temporary_folder& folder) {
   dlrm::model<float> trained = small_model();
   dlrm::click_log source({.scale = tiny});
   dlrm::reader log(source, batch_size, 3);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> nowhere(std::fopen("/dev/null", "w"), &std::fclose);
   dlrm::progress shown(nowhere.get(), 80, steps);
-  dlrm::report told(folder / "report.json");
+  dlrm::report told(folder.path("report.json"));
   dlrm::with_strategy(what.strategy, [&]<class Strategy>(Strategy) {
-    const dlrm::checkpoint_settings settings{.folder = folder / "checkpoints",
+    const dlrm::checkpoint_settings settings{.folder = folder.path("checkpoints"),
                                              .codec = dlrm::codec_of(what.codec),
                                              .kill_in_save = what.kill_in_save};
-    counting<Strategy> saved(what, folder / "diary", settings, trained, log, shown, told);
+    counting<Strategy> saved(what, folder.path("diary"), settings, trained, log, shown, told);
     dlrm::schedule plan{.last_step = steps, .interval = interval, .threads = what.threads};
     plan.first_step = saved.resume();
     dlrm::train(trained, log, saved, shown, plan);
@@ -152,7 +131,7 @@ std::vector<float> run(const job& what, const scratch_folder& folder) {
 }
 
 /// The same in a child that has to die of SIGKILL.
-void run_and_die(const job& what, const scratch_folder& folder) {
+void run_and_die(const job& what, const temporary_folder& folder) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
@@ -171,8 +150,8 @@ void run_and_die(const job& what, const scratch_folder& folder) {
   REQUIRE(WTERMSIG(how) == SIGKILL);
 }
 
-bool half_written(const scratch_folder& folder) {
-  const std::filesystem::directory_iterator files(folder / "checkpoints");
+bool half_written(const temporary_folder& folder) {
+  const std::filesystem::directory_iterator files(folder.path("checkpoints"));
   return std::any_of(begin(files), end(files),
                      [](const auto& file) { return file.path().extension() == ".partial"; });
 }
@@ -186,7 +165,7 @@ std::vector<nlohmann::json> lines_of(const std::string& path, const std::string&
 }
 
 /// Killed inside its first save, at an arbitrary batch, and inside a later save, and then left in peace.
-std::vector<float> run_with_three_deaths(job what, const scratch_folder& folder) {
+std::vector<float> run_with_three_deaths(job what, const temporary_folder& folder) {
   what.kill_in_save = 1;
   run_and_die(what, folder);
   CHECK(half_written(folder));
@@ -205,18 +184,18 @@ std::vector<float> run_with_three_deaths(job what, const scratch_folder& folder)
 
 TEST_CASE("dlrm checkpoints: killed three times, an exact run ends with the bytes of one that never was") {
   job what;
-  const scratch_folder in_peace;
+  const temporary_folder in_peace;
   const std::vector<float> expected = run(what, in_peace);
-  const auto samples = learnt_from(in_peace / "diary");
+  const auto samples = learnt_from(in_peace.path("diary"));
   CHECK(samples.size() == steps * batch_size);
   CHECK(std::set<std::uint64_t>(samples.begin(), samples.end()).size() == samples.size());
   for (const auto& strategy : dlrm::strategy_names) {
     what.strategy = strategy.name;
     INFO(what.strategy);
-    const scratch_folder folder;
+    const temporary_folder folder;
     CHECK(run_with_three_deaths(what, folder) == expected);
-    CHECK(learnt_from(folder / "diary") == samples);
-    const auto resumed = lines_of(folder / "report.json", "resumed");
+    CHECK(learnt_from(folder.path("diary")) == samples);
+    const auto resumed = lines_of(folder.path("report.json"), "resumed");
     REQUIRE(resumed.size() == 2);  // the first death left nothing to resume from
     CHECK(resumed[0].at("step").get<std::uint64_t>() >= 2 * interval);
     CHECK(resumed[1].at("step").get<std::uint64_t>() > resumed[0].at("step").get<std::uint64_t>());
@@ -225,20 +204,20 @@ TEST_CASE("dlrm checkpoints: killed three times, an exact run ends with the byte
 
 TEST_CASE("dlrm checkpoints: killed three times, two Hogwild threads lose no sample and see none twice") {
   const job what{.threads = 2};
-  const scratch_folder in_peace, folder;
+  const temporary_folder in_peace, folder;
   run(what, in_peace);
   run_with_three_deaths(what, folder);
-  CHECK(learnt_from(folder / "diary") == learnt_from(in_peace / "diary"));
+  CHECK(learnt_from(folder.path("diary")) == learnt_from(in_peace.path("diary")));
 }
 
 TEST_CASE("dlrm checkpoints: every codec resumes, and changes little") {
-  const scratch_folder in_peace;
+  const temporary_folder in_peace;
   const std::vector<float> expected = run({}, in_peace);
   for (const auto& codec : dlrm::codec_names) {
     INFO(codec.name);
-    const scratch_folder folder;
+    const temporary_folder folder;
     const std::vector<float> found = run_with_three_deaths({.codec = std::string(codec.name)}, folder);
-    CHECK(learnt_from(folder / "diary") == learnt_from(in_peace / "diary"));
+    CHECK(learnt_from(folder.path("diary")) == learnt_from(in_peace.path("diary")));
     double difference = 0, size = 0;
     for (std::size_t i = 0; i < expected.size(); ++i) {
       difference += std::abs(static_cast<double>(found[i]) - static_cast<double>(expected[i]));
@@ -250,9 +229,9 @@ TEST_CASE("dlrm checkpoints: every codec resumes, and changes little") {
 }
 
 TEST_CASE("dlrm checkpoints: the report has a line for each checkpoint") {
-  const scratch_folder folder;
+  const temporary_folder folder;
   run({}, folder);
-  const auto lines = lines_of(folder / "report.json", "checkpoint");
+  const auto lines = lines_of(folder.path("report.json"), "checkpoint");
   REQUIRE(lines.size() == 8);  // 8, 16, ..., 56 and the end, 60
   CHECK(lines[0].at("kind") == "full");
   CHECK(lines[0].at("rows") == lines[0].at("total_rows"));
@@ -295,8 +274,8 @@ void register_model(auto& ckpt, dlrm::model<float>& of, auto&& each) {
 }  // namespace
 
 TEST_CASE("dlrm checkpoints: saved beside Hogwild threads, every record is of the instant of the save") {
-  const scratch_folder folder;
-  const checkrow::directory to{folder / "checkpoints", checkrow::sync_discipline::none};
+  const temporary_folder folder;
+  const checkrow::directory to{folder.path("checkpoints"), checkrow::sync_discipline::none};
   dlrm::model<float> trained = small_model();
   std::vector<float> at_the_boundary;
   {

@@ -18,27 +18,18 @@
 #include "../examples/dlrm/criteo_file.hpp"
 #include "../examples/dlrm/reader.hpp"
 #include "catch_shim.hpp"
+#include "temporary_folder.hpp"
 
 namespace {
 
-/// A folder that goes when the test ends.
-struct scratch_folder {
-  std::filesystem::path path;
-  scratch_folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "dlrm-XXXXXX").string();
-    if (!mkdtemp(pattern.data())) throw std::runtime_error("mkdtemp");
-    path = pattern;
-  }
-  ~scratch_folder() { std::filesystem::remove_all(path); }
-  scratch_folder(const scratch_folder&) = delete;
-  scratch_folder& operator=(const scratch_folder&) = delete;
-
+/// Writes click logs.
+struct log_folder : temporary_folder {
   std::string plain(const std::string& name, const std::string& text) const {
-    std::ofstream(path / name, std::ios::binary) << text;
-    return (path / name).string();
+    std::ofstream(path(name), std::ios::binary) << text;
+    return path(name);
   }
   std::string gzip(const std::string& name, const std::string& text) const {
-    const std::string file = (path / name).string();
+    const std::string file = path(name);
     const gzFile out = gzopen(file.c_str(), "wb");
     REQUIRE(gzwrite(out, text.data(), static_cast<unsigned>(text.size())) == static_cast<int>(text.size()));
     gzclose(out);
@@ -223,7 +214,7 @@ TEST_CASE("dlrm: lines that are no samples") {
 }
 
 TEST_CASE("dlrm: bad lines of a file are counted and reported by number, too many stop the run") {
-  const scratch_folder folder;
+  const log_folder folder;
   std::vector<std::string> reports;
   const auto report = [&](const std::string& text) { reports.push_back(text); };
   std::string text = lines(20) + "junk\n" + std::string(500'000, 'x') + "\n" + lines(20) + "\n" + line(1);
@@ -252,7 +243,7 @@ TEST_CASE("dlrm: bad lines of a file are counted and reported by number, too man
 }
 
 TEST_CASE("dlrm: a Criteo file reads the same plain and gzipped, from any position") {
-  const scratch_folder folder;
+  const log_folder folder;
   const std::string text = lines(3000);
   dlrm::criteo_file plain({.path = folder.plain("log", text)}), packed({.path = folder.gzip("log.gz", text)});
   dlrm::sample a, b;
@@ -278,8 +269,8 @@ TEST_CASE("dlrm: a Criteo file reads the same plain and gzipped, from any positi
 }
 
 TEST_CASE("dlrm: files that can't be read say so") {
-  const scratch_folder folder;
-  CHECK_THROWS_AS(dlrm::criteo_file({.path = (folder.path / "none").string()}), std::runtime_error);
+  const log_folder folder;
+  CHECK_THROWS_AS(dlrm::criteo_file({.path = folder.path("none")}), std::runtime_error);
   const std::string packed = folder.gzip("cut.gz", lines(3000));
   std::filesystem::resize_file(packed, std::filesystem::file_size(packed) / 2);
   dlrm::criteo_file cut({.path = packed});
@@ -296,7 +287,7 @@ TEST_CASE("dlrm: no sample is skipped or seen twice by a run that crashes and re
   CHECK(run_with_crashes([] { return std::make_unique<dlrm::click_log>(dlrm::click_log::options{}); }) ==
         expected(210));
 
-  const scratch_folder folder;
+  const log_folder folder;
   const std::string text = lines(400);
   for (const std::string& path : {folder.plain("log", text), folder.gzip("log.gz", text)})
     CHECK(run_with_crashes([&] {
@@ -331,7 +322,7 @@ TEST_CASE("dlrm: at the log's end comes a short batch, then none; a failing log 
   CHECK(seen.size() == 30);
   CHECK(log.position().next == 32);
 
-  const scratch_folder folder;
+  const log_folder folder;
   dlrm::criteo_file junk(
       {.path = folder.plain("junk", std::string(3000, '\n')), .report = [](const std::string&) {}});
   dlrm::reader failing(junk, 20);
