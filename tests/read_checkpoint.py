@@ -72,6 +72,12 @@ def read_manifest(data, sequence, attempt):
     for group in lists + [table["columns"][1:] for table in manifest["tables"]]:
         names = [item["name"].encode() for item in group]
         need(names == sorted(set(names)), "names are out of order")
+    for listed in manifest["segments"]:
+        places = [(e["table"], e["column"]) for e in listed["errors"]]
+        need(places == sorted(set(places)), "errors are out of order")
+        for e in listed["errors"]:
+            need(e["column"] < len(manifest["tables"][e["table"]]["columns"]), "an error of no column")
+            need(0 < e["rows"] <= listed["rows"] and 0 <= e["mean"] <= e["largest"] * (1 + 1e-9), "an odd error")
     return manifest
 
 

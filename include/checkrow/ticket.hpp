@@ -6,8 +6,20 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <vector>
 
 namespace checkrow::inline v0 {
+
+/// How much precision a save lost in one column: relative errors ||read back - had|| / ||had|| of rows. Rows
+/// that are kept exactly count as 0.
+struct column_error {
+  std::string table, column;
+  std::uint64_t rows = 0;  ///< that were measured; see options::error_sample
+  double mean = 0;
+  double largest = 0;
+  std::uint64_t worst_row = 0;  ///< id of the measured row with the largest
+};
 
 /// What a save did. Complete once the ticket is done.
 struct save_figures {
@@ -22,8 +34,9 @@ struct save_figures {
   double wait_seconds = 0;         ///< save() waited so long for an unfinished save and for open scopes
   double stall_seconds = 0;        ///< from no scope open to save() returning
   double encode_seconds = 0;
-  double write_seconds = 0;  ///< in the sink
-  double total_seconds = 0;  ///< from no scope open to durable
+  double write_seconds = 0;            ///< in the sink
+  double total_seconds = 0;            ///< from no scope open to durable
+  std::vector<column_error> errors{};  ///< of columns that lose precision, in order of table and column
 };
 
 namespace detail {

@@ -3,17 +3,19 @@
 
 #include <algorithm>
 #include <checkrow/detail/erased.hpp>
+#include <checkrow/detail/row_errors.hpp>
 #include <checkrow/format/chunk.hpp>
 #include <checkrow/format/segment.hpp>
 #include <memory>
 
 namespace checkrow::inline v0::detail {
 
-/// The codec of each column: the table's for its weights, exact for all others and for columns of width 1.
 inline constexpr std::uint16_t exact_id = 1;
-[[nodiscard]] inline codec_choice codec_of_column(std::size_t column, const column_shape& shape,
+/// The codec of each column: the table's for weights, but exact where they have width 1; any other's own.
+[[nodiscard]] inline codec_choice codec_of_column(std::size_t column, const registered_column& of,
                                                   codec_choice weights) noexcept {
-  return column == 0 && shape.width > 1 ? weights : codec_choice{exact_id, 0};
+  if (column != 0) return of.codec;
+  return of.shape.width > 1 ? weights : codec_choice{exact_id, 0};
 }
 
 /// A growing buffer whose bytes are not touched before they are used.
@@ -38,20 +40,22 @@ struct encoded_chunk {
   std::span<const std::byte> bytes;
   format::footer_entry entry;
   std::size_t payload_bytes = 0;
+  std::vector<error_sums> errors{};  ///< one a column; none where no column loses precision
 };
 
 /// One thread's chunk buffer.
 class chunk_encoder {
  public:
-  chunk_encoder(const any_codecs& codecs, const format::attempt_id& attempt)
-      : codecs_(codecs), attempt_(attempt) {}
+  /// The error of one row in `error_sample` is measured: 1 for all, 0 for none.
+  chunk_encoder(const any_codecs& codecs, const format::attempt_id& attempt, std::uint64_t error_sample)
+      : codecs_(codecs), attempt_(attempt), error_sample_(error_sample) {}
 
   /// The most bytes of payload that `rows` rows of these columns may need.
   [[nodiscard]] std::size_t bound(const std::vector<registered_column>& columns, codec_choice weights,
                                   std::uint64_t rows) const {
     std::size_t bytes = 0;
     for (std::size_t c = 0; c < columns.size(); ++c)
-      bytes += format::aligned(bound(codec_of_column(c, columns[c].shape, weights), columns[c].shape, rows));
+      bytes += format::aligned(bound(codec_of_column(c, columns[c], weights), columns[c].shape, rows));
     return bytes;
   }
 
@@ -72,17 +76,24 @@ class chunk_encoder {
     buffer_.reserve(head + bound(columns, weights, n));
     std::memset(buffer_.data(), 0, head);
     format::write_index(index, ids, buffer_.data() + header.index_offset());
+    std::vector<error_sums> errors;
     for (std::size_t c = 0; c < columns.size(); ++c) {
       format::chunk_column& column = header.columns[c];
-      column = {codec_of_column(c, columns[c].shape, weights), columns[c].shape, header.payload_bytes, 0};
+      column = {codec_of_column(c, columns[c], weights), columns[c].shape, header.payload_bytes, 0};
       std::byte* const to = buffer_.data() + head + column.offset;
       if (column.codec.id == exact_id)
         column.bytes = copy_exactly(columns[c].shape, source.view(c, i), n, to);
       else
         column.bytes = codecs_.encode(column.codec, columns[c].shape, source.view(c, i), n, to);
+      if (column.codec.id != exact_id && error_sample_ != 0 && has_error(column.shape)) {
+        errors.resize(columns.size());
+        errors[c] = measure(column, {to, column.bytes}, source, c, i, n);
+      }
       header.payload_bytes += pad(to, column.bytes);
     }
-    return finish(header);
+    encoded_chunk chunk = finish(header);
+    chunk.errors = std::move(errors);
+    return chunk;
   }
 
   /// n elements from `first` of a dense parameter or a state.
@@ -100,6 +111,33 @@ class chunk_encoder {
   }
 
  private:
+  /// The errors of rows i, i + error_sample_, ... of a source, whose rows i to i + n - 1 are in `section`.
+  /// Where that is not all of them, they are encoded once more by themselves, which gives the same rows.
+  [[nodiscard]] error_sums measure(const format::chunk_column& column, std::span<const std::byte> section,
+                                   const row_source& source, std::size_t c, std::uint64_t i,
+                                   std::uint64_t n) {
+    const std::size_t row_bytes = column.shape.row_bytes(), count = (n - 1) / error_sample_ + 1;
+    row_view rows = source.view(c, i);
+    const bool some = error_sample_ > 1;
+    const std::size_t decoded_bytes = format::aligned(count * row_bytes);
+    again_.reserve(decoded_bytes + (some ? bound(column.codec, column.shape, count) : 0));
+    if (some) {
+      sampled_.resize(count);
+      for (std::size_t k = 0; k < count; ++k)
+        sampled_[k] = rows.index != nullptr ? rows.index[k * error_sample_] : k * error_sample_;
+      rows.index = sampled_.data();
+      std::byte* const to = again_.data() + decoded_bytes;
+      section = {to, codecs_.encode(column.codec, column.shape, rows, count, to)};
+    }
+    error_sums sums;
+    if (!codecs_.decode(column.codec, column.shape, section, count, {again_.data(), row_bytes})) return sums;
+    const default_float_environment environment;
+    for (std::size_t k = 0; k < count; ++k)
+      sums.add(relative_error(column.shape, rows.row(k), again_.data() + k * row_bytes),
+               source.id(i + k * error_sample_));
+    return sums;
+  }
+
   [[nodiscard]] format::chunk_header header(format::chunk_kind kind, std::uint32_t item, std::uint64_t first,
                                             std::uint64_t last, std::uint64_t rows,
                                             std::uint64_t position) const {
@@ -149,7 +187,9 @@ class chunk_encoder {
 
   const any_codecs& codecs_;
   format::attempt_id attempt_;
-  raw_buffer buffer_;
+  std::uint64_t error_sample_;
+  raw_buffer buffer_, again_;
+  std::vector<std::uint64_t> sampled_;
 };
 
 }  // namespace checkrow::inline v0::detail

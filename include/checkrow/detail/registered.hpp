@@ -14,6 +14,7 @@ struct registered_column {
   column_shape shape;
   std::byte* data = nullptr;
   std::size_t stride = 0;
+  codec_choice codec{1, 0};  ///< of an optimizer column; exact by default
 };
 
 /// The rows of one table that a save writes, wherever they are read from: a staging buffer or the table

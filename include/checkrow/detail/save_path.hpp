@@ -205,7 +205,7 @@ class save_path {
     manifest.attempt = new_attempt();
     const std::string attempt = format::hex(manifest.attempt),
                       name = format::segment_name(manifest.sequence, attempt, settings.part);
-    save_writer writer(*sink_, *codecs_, manifest.attempt, settings.part, job.figures);
+    save_writer writer(*sink_, *codecs_, manifest.attempt, settings, job.figures);
     auto segment = writer.write(name, job.tables, job.small);
     if (!segment) return std::move(segment).error();
     event told{.kind = event_kind::encoded,

@@ -3,6 +3,7 @@
 
 #include <checkrow/detail/chunk_encoder.hpp>
 #include <checkrow/detail/model.hpp>
+#include <checkrow/options.hpp>
 #include <checkrow/ticket.hpp>
 #include <chrono>
 
@@ -35,9 +36,14 @@ inline constexpr std::size_t encode_buffer_limit = std::size_t{8} << 20;
 
 class save_writer {
  public:
-  save_writer(any_sink& sink, const any_codecs& codecs, const format::attempt_id& attempt, std::uint32_t part,
+  save_writer(any_sink& sink, const any_codecs& codecs, const format::attempt_id& attempt, const options& set,
               save_figures& figures)
-      : sink_(sink), encoder_(codecs, attempt), attempt_(attempt), part_(part), figures_(figures) {}
+      : sink_(sink),
+        encoder_(codecs, attempt, set.error_sample),
+        attempt_(attempt),
+        part_(set.part),
+        error_sample_(set.error_sample),
+        figures_(figures) {}
 
   /// Writes everything to a segment of this name and makes it durable. On failure nothing of that name
   /// exists.
@@ -59,6 +65,10 @@ class save_writer {
     entry.bytes = position_;
     entry.footer_hash = footer_hash_;
     entry.rows = figures_.rows;
+    entry.errors = errors_.all(error_sample_);
+    for (const format::column_error& e : entry.errors)
+      figures_.errors.push_back({tables[e.table].table->name, tables[e.table].table->columns[e.column].name,
+                                 e.rows, e.mean, e.largest, e.worst_row});
     return entry;
   }
 
@@ -98,6 +108,7 @@ class save_writer {
         continue;
       }
       if (status done = append(chunk); !done) return done;
+      errors_.add(index, chunk.errors);
       i += rows;
       covered = (chunk.entry.first >> shift << shift) + (std::uint64_t{1} << shift);
       figures_.rows += rows;
@@ -157,6 +168,8 @@ class save_writer {
   chunk_encoder encoder_;
   format::attempt_id attempt_;
   std::uint32_t part_;
+  std::uint64_t error_sample_;
+  error_totals errors_;
   save_figures& figures_;
   any_writer* writer_ = nullptr;
   std::vector<format::footer_entry> entries_;

@@ -76,6 +76,19 @@ inline void write(json& out, const part_schema& part) {
   }
 }
 
+template <class T>
+void write_list(json& out, const char* key, const std::vector<T>& items);
+
+inline void write(json& out, const column_error& error) {
+  put(out, "table", error.table);
+  put(out, "column", error.column);
+  put(out, "rows", error.rows);
+  put(out, "every", error.every);
+  put_real(out, "mean", error.mean);
+  put_real(out, "largest", error.largest);
+  put(out, "worst_row", error.worst_row);
+}
+
 inline void write(json& out, const segment_entry& segment) {
   put(out, "name", segment.name);
   put(out, "part", segment.part);
@@ -85,6 +98,7 @@ inline void write(json& out, const segment_entry& segment) {
   put(out, "footer_hash", hex(segment.footer_hash));
   put(out, "rows", segment.rows);
   put_flag(out, "full", segment.full);
+  write_list(out, "errors", segment.errors);
 }
 
 inline void write(json& out, const codec_schema& codec) {
@@ -237,6 +251,16 @@ inline void read(json_reader& in, const json& from, part_schema& part) {
   read_list(in, from, "tables", part.tables);
 }
 
+inline void read(json_reader& in, const json& from, column_error& error) {
+  in.number(from, "table", error.table);
+  in.number(from, "column", error.column);
+  in.number(from, "rows", error.rows);
+  in.number(from, "every", error.every);
+  in.real(from, "mean", error.mean);
+  in.real(from, "largest", error.largest);
+  in.number(from, "worst_row", error.worst_row);
+}
+
 inline void read(json_reader& in, const json& from, segment_entry& segment) {
   in.text(from, "name", segment.name);
   in.number(from, "part", segment.part);
@@ -246,6 +270,7 @@ inline void read(json_reader& in, const json& from, segment_entry& segment) {
   in.hash(from, "footer_hash", segment.footer_hash);
   in.number(from, "rows", segment.rows);
   in.flag(from, "full", segment.full);
+  read_list(in, from, "errors", segment.errors);
 }
 
 inline void read(json_reader& in, const json& from, codec_schema& codec) {

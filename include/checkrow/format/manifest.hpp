@@ -45,6 +45,16 @@ struct codec_schema {
   std::uint32_t version = 1;
 };
 
+/// How much precision one column's rows lost in the save that wrote a segment: relative errors
+/// ||read - had|| / ||had|| of the rows that were measured.
+struct column_error {
+  std::uint32_t table = 0, column = 0;  ///< indices
+  std::uint64_t rows = 0;               ///< that were measured
+  std::uint64_t every = 1;  ///< 1: all rows were; n: the first, and each n-th after it, of each chunk
+  double mean = 0, largest = 0;
+  std::uint64_t worst_row = 0;  ///< id of the row with the largest
+};
+
 /// One segment that a restore needs.
 struct segment_entry {
   std::string name;
@@ -54,7 +64,8 @@ struct segment_entry {
   std::uint64_t bytes = 0;
   std::uint64_t footer_hash = 0;
   std::uint64_t rows = 0;
-  bool full = false;  ///< it holds every row
+  bool full = false;                   ///< it holds every row
+  std::vector<column_error> errors{};  ///< of columns that lose precision, in order of table and column
 };
 
 /// The rows of one table that a part owns: first, first + stride, ... (count of them), and a range of
