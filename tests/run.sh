@@ -52,6 +52,7 @@ look() {
   need catch2 has_catch
   need libeigen3-dev has_header eigen3/Eigen/Core # for the tests of the DLRM example
   need zlib1g-dev has_header zlib.h
+  need liburing-dev has_header liburing.h
   need libcli11-dev has_header CLI/CLI.hpp
   need python3 command -v python3
   bash tests/find_python.sh >/dev/null 2>&1 || missing+=(python3-numpy python3-xxhash)

@@ -10,6 +10,7 @@
 #include <checkrow/restore.hpp>
 #include <checkrow/sinks/directory.hpp>
 #include <checkrow/sinks/memory.hpp>
+#include <checkrow/sinks/throttled.hpp>
 #include <checkrow/strategies/consecutive.hpp>
 #include <checkrow/strategies/full.hpp>
 #include <checkrow/strategies/intermittent.hpp>

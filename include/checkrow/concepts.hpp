@@ -127,13 +127,14 @@ concept blob_reader = std::movable<R> && requires(R reader, std::uint64_t offset
 /// Named immutable blobs. Names are letters, digits, '.', '-' and '_'.
 ///   create(name) -> result<writer>    open(name) -> result<reader>    list() -> result<vector<blob>>
 ///   remove(name) -> status            where() -> string, for messages
-///   claim(part) -> result<claim>      optional: the right to write that part, until the claim is destroyed;
-///                                     refused (misuse) while another writer holds it
-///   sweep(part) -> status             optional, by the claim's holder: removes what dead writers left behind
+/// Optional:
+///   claim(part) -> result<claim>      the right to write that part, until the claim is destroyed; refused
+///                                     (misuse) while another writer holds it
+///   sweep(part) -> status             by the claim's holder: removes what dead writers left behind
+///   writer_bytes() -> uint64          the most memory that one writer holds
+///   notes() -> vector<error>          where it fell back to something slower, since the last call
 template <class S>
 concept sink = std::movable<S> && requires(S store, std::string_view name) {
-  typename S::writer;
-  typename S::reader;
   requires blob_writer<typename S::writer>;
   requires blob_reader<typename S::reader>;
   { store.create(name) } -> std::same_as<result<typename S::writer>>;
@@ -142,8 +143,6 @@ concept sink = std::movable<S> && requires(S store, std::string_view name) {
   { store.remove(name) } -> std::same_as<status>;
   { store.where() } -> std::convertible_to<std::string>;
 };
-
-// Two smaller seams.
 
 /// Decides when a save is due. `timer` is made from the policy; due() is true for exactly one of the threads
 /// that ask, restart() says where a restored run goes on.

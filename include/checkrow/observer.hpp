@@ -20,11 +20,12 @@ enum class event_kind : unsigned char {
   collected,    ///< old blobs were removed; rows: how many blobs; bytes: theirs; why is set where that failed
   passed_over,  ///< restore goes on with an older checkpoint; why says what is wrong with this one
   restored,     ///< rows, bytes: applied; seconds: in all
+  fell_back,    ///< the sink goes on in a slower way: why says which and where. Nothing has failed
 };
 
 [[nodiscard]] constexpr const char* to_string(event_kind kind) noexcept {
-  constexpr const char* names[] = {"sealed",    "planned", "captured",  "encoded",     "written",
-                                   "committed", "failed",  "collected", "passed_over", "restored"};
+  constexpr const char* names[] = {"sealed", "planned",   "captured",    "encoded",  "written",  "committed",
+                                   "failed", "collected", "passed_over", "restored", "fell_back"};
   return names[unsigned(kind)];
 }
 

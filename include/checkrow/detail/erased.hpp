@@ -39,6 +39,10 @@ class any_sink {
   /// Takes the right to write a part, and sweeps what dead writers of it left.
   [[nodiscard]] virtual status claim(std::uint32_t part) = 0;
   [[nodiscard]] virtual std::string where() const = 0;
+  /// The most memory that one writer holds, as far as the sink says.
+  [[nodiscard]] virtual std::uint64_t writer_bytes() const noexcept = 0;
+  /// Where the sink fell back to something slower since the last call.
+  [[nodiscard]] virtual std::vector<error> notes() = 0;
 };
 
 template <sink Sink>
@@ -59,6 +63,17 @@ class erased_sink final : public any_sink {
     return guarded("the sink", where(), [&] { return sink_.remove(name); });
   }
   [[nodiscard]] std::string where() const override { return sink_.where(); }
+  [[nodiscard]] std::uint64_t writer_bytes() const noexcept override {
+    if constexpr (requires { sink_.writer_bytes(); })
+      return sink_.writer_bytes();
+    else
+      return 0;
+  }
+  [[nodiscard]] std::vector<error> notes() override {
+    std::vector<error> out;
+    if constexpr (requires { sink_.notes(); }) swallowed([&] { out = sink_.notes(); });
+    return out;
+  }
 
   [[nodiscard]] status claim(std::uint32_t part) override {
     return guarded("the sink", where(), [&]() -> status {

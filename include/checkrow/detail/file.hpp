@@ -70,16 +70,6 @@ class file {
     if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
   }
 
-  [[nodiscard]] status write(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const ::ssize_t n = ::write(descriptor_, bytes.data(), bytes.size());
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return system_error("cannot write", path_);
-      bytes = bytes.subspan(std::size_t(n));
-    }
-    return {};
-  }
-
   [[nodiscard]] status read(std::uint64_t offset, std::span<std::byte> out) const {
     while (!out.empty()) {
       const ::ssize_t n = ::pread(descriptor_, out.data(), out.size(), ::off_t(offset));
@@ -91,12 +81,6 @@ class file {
       out = out.subspan(std::size_t(n));
       offset += std::uint64_t(n);
     }
-    return {};
-  }
-
-  [[nodiscard]] status sync() {
-    while (::fsync(descriptor_) != 0)
-      if (errno != EINTR) return system_error("cannot make durable", path_);
     return {};
   }
 

@@ -179,6 +179,11 @@ class save_path {
   void run(save_request& job) {
     status done = guarded("saving", sink_->where(), [&] { return write_and_commit(job); });
     job.figures.total_seconds = seconds_since(job.sealed);
+    for (const error& note : sink_->notes())
+      notify({.kind = event_kind::fell_back,
+              .sequence = job.figures.sequence,
+              .step = job.figures.step,
+              .why = &note});
     event last{.kind = done ? event_kind::committed : event_kind::failed,
                .sequence = job.figures.sequence,
                .step = job.figures.step,

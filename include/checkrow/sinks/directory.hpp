@@ -3,9 +3,9 @@
 
 #include <dirent.h>
 
-#include <atomic>
 #include <checkrow/concepts.hpp>
 #include <checkrow/detail/file.hpp>
+#include <checkrow/detail/write_behind.hpp>
 #include <memory>
 
 namespace checkrow::inline v0 {
@@ -19,9 +19,15 @@ enum class sync_discipline : std::uint8_t {
 /// Blobs are files of `path`, which is created at the first write, with its parents. A blob is written under
 /// a temporary name, synced, renamed, and the folder synced: what has a blob's name is whole. A part has one
 /// writer, by a lock that the kernel frees however its process ends; readers need no lock.
+///
+/// Appends are copied into a few large buffers, which are written behind the caller's back: past the page
+/// cache where the file system lets us, through it where not. A failed write is told by the next append() or
+/// by commit(). Copies share the buffers that lie idle between blobs.
 struct directory {
   std::string path;
   sync_discipline sync = sync_discipline::full;
+  write_options write{};
+  std::shared_ptr<detail::write_shared> shared = std::make_shared<detail::write_shared>();
 
   class writer;
   class reader;
@@ -34,6 +40,8 @@ struct directory {
   [[nodiscard]] result<claim_type> claim(std::uint32_t part) const;
   [[nodiscard]] status sweep(std::uint32_t part) const;
   [[nodiscard]] std::string where() const { return path; }
+  [[nodiscard]] std::uint64_t writer_bytes() const noexcept { return write.memory(); }
+  [[nodiscard]] std::vector<error> notes() const { return shared->take_notes(); }
 
  private:
   /// Ends the name of a blob that is still being written: no list() shows it.
@@ -41,46 +49,47 @@ struct directory {
 
   [[nodiscard]] std::string file_of(std::string_view name) const { return path + "/" + std::string(name); }
   [[nodiscard]] status make_folder() const;
-  [[nodiscard]] static status sync_folder(const std::string& folder);
+  [[nodiscard]] status sync_folder(const std::string& folder) const;
 };
 
 /// Writes one file. Used by one thread at a time.
 class directory::writer {
  public:
   writer(detail::file file, std::string final_path, const directory& to)
-      : file_(std::move(file)), final_path_(std::move(final_path)), to_(to) {}
+      : behind_(std::make_unique<detail::write_behind>(std::move(file), to.shared, to.write,
+                                                       to.sync == sync_discipline::full)),
+        final_path_(std::move(final_path)),
+        to_(to) {}
   writer(writer&&) noexcept = default;
   writer& operator=(writer&& other) noexcept {
     abandon();
-    file_ = std::move(other.file_);
+    behind_ = std::move(other.behind_);
     final_path_ = std::move(other.final_path_);
     to_ = std::move(other.to_);
     return *this;
   }
   ~writer() { abandon(); }
 
-  [[nodiscard]] status append(std::span<const std::byte> bytes) { return file_.write(bytes); }
+  [[nodiscard]] status append(std::span<const std::byte> bytes) { return behind_->append(bytes); }
 
   [[nodiscard]] status commit() {
-    const bool durable = to_.sync == sync_discipline::full;
-    if (durable)
-      if (status synced = file_.sync(); !synced) return synced;
-    if (::rename(file_.path().c_str(), final_path_.c_str()) != 0)
-      return detail::system_error("cannot rename", file_.path());
-    file_.close();
-    status named = durable ? sync_folder(to_.path) : status{};
+    if (status written = behind_->finish(); !written) return written;
+    if (to_.write.calls->rename(behind_->path().c_str(), final_path_.c_str()) != 0)
+      return detail::system_error("cannot rename", behind_->path());
+    behind_.reset();
+    status named = to_.sync == sync_discipline::full ? to_.sync_folder(to_.path) : status{};
     if (!named) ::unlink(final_path_.c_str());  // a name that may not last is none
     return named;
   }
 
   void abandon() noexcept {
-    if (!file_.is_open()) return;
-    ::unlink(file_.path().c_str());
-    file_.close();
+    if (behind_ == nullptr) return;
+    ::unlink(behind_->path().c_str());
+    behind_.reset();
   }
 
  private:
-  detail::file file_;
+  std::unique_ptr<detail::write_behind> behind_;  ///< null once committed, abandoned or moved from
   std::string final_path_;
   directory to_;
 };
@@ -108,10 +117,12 @@ class directory::claim_type {
   detail::file lock_;
 };
 
-inline status directory::sync_folder(const std::string& folder) {
+inline status directory::sync_folder(const std::string& folder) const {
   auto opened = detail::file::open(folder, O_RDONLY | O_DIRECTORY, "cannot open the folder");
   if (!opened) return std::move(opened).error();
-  return opened->sync();
+  while (write.calls->fsync(opened->descriptor()) != 0)
+    if (errno != EINTR) return detail::system_error("cannot make durable", folder);
+  return {};
 }
 
 inline status directory::make_folder() const {

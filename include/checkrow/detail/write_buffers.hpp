@@ -1,0 +1,110 @@
+// The memory that blobs are written from, kept from one blob to the next, and what writers of a sink share.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <checkrow/detail/file_calls.hpp>
+#include <checkrow/error.hpp>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+namespace checkrow::inline v0 {
+
+/// How a directory writes. Sizes of at least one blob's buffer go through `buffers` of them, behind the
+/// caller's back; smaller blobs are written at once when they are committed.
+struct write_options {
+  std::size_t buffer_bytes = std::size_t{4} << 20;  ///< of one write; rounded up to a multiple of 4096
+  std::uint32_t buffers = 4;  ///< of each writer, at least 1: its memory, beyond which append() waits
+  std::uint32_t threads = 2;  ///< that write, where there is no io_uring; at least 1
+  bool direct = true;         ///< past the page cache (O_DIRECT), where the file system lets us
+  bool uring = true;          ///< by io_uring, where it is compiled in and direct writes work
+  std::uint64_t preallocate_bytes = std::uint64_t{256}
+                                    << 20;                  ///< that a file grows by at a time; 0: as written
+  const detail::file_calls* calls = &detail::system_calls;  ///< for tests
+
+  /// The most memory that one writer holds, in bytes.
+  [[nodiscard]] constexpr std::uint64_t memory() const noexcept {
+    return (buffers == 0 ? 1 : buffers) * std::uint64_t(rounded_buffer());
+  }
+  [[nodiscard]] constexpr std::size_t rounded_buffer() const noexcept {
+    return buffer_bytes == 0 ? 4096 : (buffer_bytes + 4095) / 4096 * 4096;
+  }
+};
+
+namespace detail {
+
+/// Memory at a page's address, or none.
+class page_memory {
+ public:
+  page_memory() noexcept = default;
+  explicit page_memory(std::size_t bytes) noexcept : bytes_(bytes) {
+    void* const got = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (got != MAP_FAILED) data_ = static_cast<std::byte*>(got);
+  }
+  page_memory(page_memory&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
+  page_memory& operator=(page_memory&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~page_memory() {
+    if (data_ != nullptr) ::munmap(data_, bytes_);
+  }
+  explicit operator bool() const noexcept { return data_ != nullptr; }
+  [[nodiscard]] std::byte* data() const noexcept { return data_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// Shared by the copies of one sink and their writers. Thread-safe.
+class write_shared {
+ public:
+  /// Empty where the system has no memory left.
+  [[nodiscard]] page_memory take(std::size_t bytes) {
+    {
+      const std::lock_guard lock(mutex_);
+      while (!idle_.empty()) {
+        page_memory last = std::move(idle_.back());
+        idle_.pop_back();
+        if (last.bytes() == bytes) return last;
+      }
+    }
+    return page_memory(bytes);
+  }
+  /// Keeps it for the next blob, unless `most` are kept already.
+  void give(page_memory memory, std::size_t most) {
+    const std::lock_guard lock(mutex_);
+    if (memory && idle_.size() < most) idle_.push_back(std::move(memory));
+  }
+
+  /// `what` did not work here: `fallback` is done instead, by later blobs too. Told once.
+  void refuse(bool& which, const char* what, const char* fallback, const std::string& path, int why) {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(which, true)) return;
+    notes_.push_back(make_error(error_kind::unsupported, {what, " is refused: ", std::strerror(why)}, {path},
+                                {fallback}, why));
+  }
+  [[nodiscard]] bool refused(const bool& which) const {
+    const std::lock_guard lock(mutex_);
+    return which;
+  }
+  [[nodiscard]] std::vector<error> take_notes() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(notes_, {});
+  }
+
+  bool direct = false, uring = false;  ///< refused; by refuse() and refused() only
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<page_memory> idle_;
+  std::vector<error> notes_;
+};
+
+}  // namespace detail
+}  // namespace checkrow::inline v0
