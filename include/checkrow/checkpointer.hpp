@@ -1,10 +1,12 @@
 // The checkpointer: what a trainer instantiates.
 #pragma once
 
+#include <checkrow/capture/copy_on_touch.hpp>
 #include <checkrow/capture/stop_and_copy.hpp>
 #include <checkrow/codecs/builtin.hpp>
 #include <checkrow/detail/restore_path.hpp>
 #include <checkrow/due.hpp>
+#include <checkrow/policies.hpp>
 #include <checkrow/strategies/intermittent.hpp>
 #include <checkrow/trackers/bitmap.hpp>
 #include <tuple>
@@ -189,12 +191,15 @@ class checkpointer {
 
   template <class... Args>
   explicit checkpointer(std::tuple<Args...> args)
+      : checkpointer(args, std::make_unique<typename capture::staging>(take<capture>(args))) {}
+  template <class... Args>
+  checkpointer(std::tuple<Args...>& args, std::unique_ptr<typename capture::staging> staging)
       : tracker_(take<tracker>(args)),
+        capture_(staging.get()),
         path_(std::make_unique<detail::erased_codecs<codecs>>(take_codecs(args)),
               detail::erase(take<strategy_type>(args)),
-              std::make_unique<detail::erased_sink<sink_type>>(take<sink_type>(args)),
-              std::make_unique<typename capture::staging>(take<capture>(args)), take<options>(args),
-              take<observer>(args)),
+              std::make_unique<detail::erased_sink<sink_type>>(take<sink_type>(args)), std::move(staging),
+              take<options>(args), take<observer>(args)),
         timer_(take<due_type>(args)) {}
 
   /// The argument of that type, or a default one.
@@ -256,7 +261,7 @@ class checkpointer {
       return std::move(fits).error();
     const auto lock = hold();
     auto table = std::make_unique<detail::tracked_table<tracker, capture>>(
-        *std::move(described), tracker_, strategy_type::cursors, path_.gate);
+        *std::move(described), tracker_, strategy_type::cursors, *capture_, path_.gate);
     auto& stable = *table;
     const std::string registered = table->name;
     if (!detail::insert_by_name(
@@ -267,6 +272,7 @@ class checkpointer {
   }
 
   tracker tracker_;
+  typename capture::staging* capture_;  ///< the path has it
   detail::save_path path_;
   typename timer_of<due_type>::type timer_;
   std::mutex mutex_;

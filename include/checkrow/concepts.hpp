@@ -1,4 +1,4 @@
-// The policy concepts, and policies<...>, which picks one of each kind out of any order. Read this first.
+// The policy concepts: what a codec, tracker, strategy and sink have to be. Read this first.
 //
 // A checkpointer is composed of a row codec, a row tracker, a strategy and a sink; two smaller seams, when a
 // save is due and how rows are captured, have defaults that most trainers keep. A policy is a small value
@@ -78,6 +78,19 @@ concept table_row_tracker = requires(R rows, const R seen, std::span<const std::
   { rows.clear() } noexcept;
 };
 
+/// The optional part, which copy_on_touch needs: words of 64 rows while touches run. Marks follow what the
+/// caller did before (release), and its reads come after the marks that they see (acquire).
+///   take(block)             as above, by one thread a block at a time: cursors first, then the touched word
+///   planned(block)          the rows of a taken block that the running save writes
+///   touched_in(block)       the rows touched since the block was taken
+///   touch_in(block, bits)   marks rows, and counts those newly marked, as touch() does
+template <class R>
+concept block_tracker = table_row_tracker<R> && requires(R rows, const R seen, std::uint64_t block) {
+  { seen.planned(block) } noexcept -> std::same_as<std::uint64_t>;
+  { seen.touched_in(block) } noexcept -> std::same_as<std::uint64_t>;
+  { rows.touch_in(block, std::uint64_t{}) } noexcept;
+};
+
 template <class T>
 concept row_tracker = std::copyable<T> && requires {
   typename T::table_rows;
@@ -155,145 +168,12 @@ concept due_policy = std::copyable<D> && requires {
   { timer.restart(step) } noexcept;
 };
 
-/// How the rows of a plan are read as they were at the boundary. See capture/stop_and_copy.hpp.
+/// How the rows of a plan are read as they were at the boundary. See capture/copy_on_touch.hpp.
 template <class C>
 concept capture_method = std::copyable<C> && requires {
   typename C::capture_tag;
 };
 
 // clang-format on
-// ------------------------------------------------------------------------------------------------- policies
-
-template <row_codec... Codecs>
-class codec_set;
-struct exact;
-struct bitmap;
-struct intermittent;
-struct stop_and_copy;
-
-/// No due policy was given: the trainer decides by itself when to save.
-struct never_due {};
-
-namespace detail {
-
-enum class policy_kind : std::uint8_t { none, codec, tracker, strategy, sink, due, capture, setting };
-
-template <class P>
-inline constexpr bool is_codec_set = false;
-template <class... Codecs>
-inline constexpr bool is_codec_set<codec_set<Codecs...>> = true;
-
-template <class P>
-concept claims_codec = requires {
-  P::id;
-}
-|| requires(const P& p, column_shape s) { p.accepts(s); };
-template <class P>
-concept claims_tracker = requires {
-  typename P::table_rows;
-};
-template <class P>
-concept claims_strategy = requires {
-  P::cursors;
-}
-|| requires(const P& p, const history& h, const boundary& b) { p.plan(h, b); };
-template <class P>
-concept claims_sink = requires {
-  typename P::writer;
-}
-|| requires { typename P::reader; };
-template <class P>
-concept claims_due = requires {
-  typename P::timer;
-};
-template <class P>
-concept claims_setting = requires {
-  typename P::setting_tag;
-};
-
-template <class P>
-[[nodiscard]] consteval policy_kind kind_of() {
-  if constexpr (is_codec_set<P>)
-    return policy_kind::codec;
-  else if constexpr (claims_codec<P>) {
-    static_assert(row_codec<P>,
-                  "checkrow: this codec lacks something that row_codec asks for; see concepts.hpp");
-    return policy_kind::codec;
-  } else if constexpr (claims_tracker<P>) {
-    static_assert(row_tracker<P>,
-                  "checkrow: this tracker lacks something that row_tracker asks for; see concepts.hpp");
-    return policy_kind::tracker;
-  } else if constexpr (claims_strategy<P>) {
-    static_assert(strategy<P>,
-                  "checkrow: this strategy lacks something that strategy asks for; see concepts.hpp");
-    return policy_kind::strategy;
-  } else if constexpr (claims_sink<P>) {
-    static_assert(sink<P>, "checkrow: this sink lacks something that sink asks for; see concepts.hpp");
-    return policy_kind::sink;
-  } else if constexpr (claims_due<P>) {
-    static_assert(due_policy<P>,
-                  "checkrow: this due policy lacks something that due_policy asks for; see concepts.hpp");
-    return policy_kind::due;
-  } else if constexpr (capture_method<P>)
-    return policy_kind::capture;
-  else if constexpr (claims_setting<P>)
-    return policy_kind::setting;
-  else
-    return policy_kind::none;
-}
-
-/// The one policy of a kind among Ps, or the default.
-template <policy_kind Kind, class Default, class... Ps>
-struct pick {
-  using type = Default;
-};
-template <policy_kind Kind, class Default, class P, class... Ps>
-struct pick<Kind, Default, P, Ps...>
-    : std::conditional_t<kind_of<P>() == Kind, std::type_identity<P>, pick<Kind, Default, Ps...>> {};
-
-template <class P>
-struct as_codec_set {
-  using type = codec_set<P>;
-};
-template <class... Codecs>
-struct as_codec_set<codec_set<Codecs...>> {
-  using type = codec_set<Codecs...>;
-};
-
-template <policy_kind Kind, class... Ps>
-inline constexpr std::size_t how_many = (std::size_t{0} + ... + (kind_of<Ps>() == Kind ? 1 : 0));
-
-struct no_sink;
-
-}  // namespace detail
-
-/// A set of policies, in any order, each kind at most once; all but the sink have a default: exact codec,
-/// bitmap tracker, intermittent strategy, stop_and_copy capture, and no due policy.
-template <class... Ps>
-struct policies {
-  using kind = detail::policy_kind;
-  template <kind Kind>
-  static constexpr std::size_t count = detail::how_many<Kind, Ps...>;
-  static_assert(
-      ((detail::kind_of<Ps>() != kind::none) && ...),
-      "checkrow: policies<...> was given a type that is no policy: a codec has id and encode(), a tracker "
-      "has table_rows, a strategy has plan(), a sink has writer and reader; see concepts.hpp");
-  static_assert(count<kind::sink> >= 1,
-                "checkrow: a checkpointer needs a sink: pass directory{\"path\"}, memory{} or your own");
-  static_assert(count<kind::sink> <= 1, "checkrow: two sinks were given");
-  static_assert(count<kind::codec> <= 1,
-                "checkrow: two codecs were given; use codec_set<...> to choose one per table at run time");
-  static_assert(count<kind::tracker> <= 1, "checkrow: two trackers were given");
-  static_assert(count<kind::strategy> <= 1, "checkrow: two strategies were given");
-  static_assert(count<kind::due> <= 1, "checkrow: two due policies were given");
-  static_assert(count<kind::capture> <= 1, "checkrow: two captures were given");
-
-  using codecs = typename detail::as_codec_set<typename detail::pick<kind::codec, exact, Ps...>::type>::type;
-  using tracker = typename detail::pick<kind::tracker, bitmap, Ps...>::type;
-  using strategy = typename detail::pick<kind::strategy, intermittent, Ps...>::type;
-  using sink = typename detail::pick<kind::sink, detail::no_sink, Ps...>::type;
-  using due = typename detail::pick<kind::due, never_due, Ps...>::type;
-  using capture = typename detail::pick<kind::capture, stop_and_copy, Ps...>::type;
-};
 
 }  // namespace checkrow::inline v0

@@ -11,8 +11,8 @@ struct save_figures;
 
 enum class event_kind : unsigned char {
   sealed,       ///< the boundary: no scope is open; seconds: how long save() waited for that
-  planned,      ///< rows: to be written
-  captured,     ///< save() returns next; seconds: the stall since sealed; bytes: staged
+  planned,      ///< the strategy has decided: full says what
+  captured,     ///< save() returns next; seconds: the stall since sealed; bytes: staged by then
   encoded,      ///< every row is encoded; rows, bytes: encoded; seconds: spent encoding
   written,      ///< every segment is durable; bytes: written; seconds: spent in the sink
   committed,    ///< the manifest is durable: the checkpoint exists; seconds: since sealed

@@ -19,6 +19,7 @@ struct options {
   using setting_tag = void;
   retention keep{};
   std::uint32_t part = 0;  ///< which part of the model this process writes
+  unsigned workers = 1;    ///< threads that encode a save behind the trainer
   /// Rows of each table whose hash is kept from save to save, to catch updates of rows that were not touched:
   /// the save then fails with a misuse error that names the row. 0: no check; 1024 costs about 0.25 ms a
   /// save.

@@ -71,8 +71,12 @@ namespace detail {
 template <row_tracker Tracker, capture_method Capture>
 class tracked_table final : public model_table {
  public:
-  tracked_table(registered_table described, const Tracker& tracker, cursor_set kept, batch_gate& batches)
-      : model_table(std::move(described)), tracked(tracker, rows, kept), gate(&batches) {}
+  tracked_table(registered_table described, const Tracker& tracker, cursor_set kept,
+                typename Capture::staging& capture, batch_gate& batches)
+      : model_table(std::move(described)),
+        tracked(tracker, rows, kept),
+        captured(*this, tracked, capture),
+        gate(&batches) {}
 
   [[nodiscard]] std::uint64_t dirty() const noexcept override { return tracked.dirty(); }
   [[nodiscard]] bool touched(std::uint64_t row) const noexcept override {
@@ -81,29 +85,35 @@ class tracked_table final : public model_table {
     else
       return static_cast<void>(row), true;
   }
-  [[nodiscard]] row_source collect(row_selection selection, cursor since) override;
+  [[nodiscard]] selected_rows collect(row_selection selection, cursor since) override;
+  [[nodiscard]] touch_guard* guard() noexcept override {
+    if constexpr (requires { captured.guard; })
+      return &captured.guard;
+    else
+      return nullptr;
+  }
   void commit(cursor_set moved) noexcept override { tracked.commit(moved); }
   void mark(cursor since, std::span<const std::uint64_t> ids) noexcept override { tracked.mark(since, ids); }
   void clear() noexcept override { tracked.clear(); }
 
   typename Tracker::table_rows tracked;
+  typename Capture::template table_part<typename Tracker::table_rows> captured;
   batch_gate* gate;
 };
 
 template <row_tracker Tracker, capture_method Capture>
-row_source tracked_table<Tracker, Capture>::collect(row_selection selection, cursor since) {
-  row_source source;
-  source.all = selection == row_selection::all;
+selected_rows tracked_table<Tracker, Capture>::collect(row_selection selection, cursor since) {
+  selected_rows out;
+  out.all = selection == row_selection::all;
   tracked.begin(selection, since);
   for (std::uint64_t block = 0; block < tracked.blocks(); ++block) {
     std::uint64_t pending = tracked.take(block);
-    if (source.all) continue;  // taken for the fold alone
+    if (out.all) continue;  // taken for the fold alone
     for (; pending != 0; pending &= pending - 1)
-      source.ids.push_back(block * 64 + unsigned(std::countr_zero(pending)));
+      out.ids.push_back(block * 64 + unsigned(std::countr_zero(pending)));
   }
-  source.rows = source.all ? rows : source.ids.size();
-  for (const registered_column& column : columns) source.columns.push_back({column.data, column.stride});
-  return source;
+  out.rows = out.all ? rows : out.ids.size();
+  return out;
 }
 
 template <class Id>
@@ -152,13 +162,13 @@ class table_handle {
            "checkrow: touch outside any batch scope, though scopes are used");
     if (count > table_->rows || first > table_->rows - count)
       return out_of_range(first > table_->rows ? first : table_->rows);
-    if (count != 0) table_->tracked.touch_range(first, count);
+    if (count != 0) Capture::touch_range(table_->tracked, table_->captured, first, count);
     return {};
   }
 
   /// Every row: for updates that touch them all (weight decay).
   void touch_all() noexcept {
-    if (table_->rows != 0) table_->tracked.touch_range(0, table_->rows);
+    if (table_->rows != 0) Capture::touch_range(table_->tracked, table_->captured, 0, table_->rows);
   }
 
 #if CHECKROW_EXCEPTIONS
@@ -176,7 +186,7 @@ class table_handle {
  private:
   template <class Id>
   [[nodiscard]] status mark(std::span<const Id> ids) noexcept {
-    const std::size_t marked = Capture::touch(table_->tracked, ids);
+    const std::size_t marked = Capture::touch(table_->tracked, table_->captured, ids);
     if (marked == ids.size()) [[likely]]
       return {};
     return out_of_range(ids[marked]);

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <checkrow/detail/erased.hpp>
+#include <checkrow/detail/row_ranges.hpp>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <new>
 
 namespace checkrow::inline v0 {
@@ -14,18 +16,29 @@ namespace checkrow::inline v0 {
 struct stop_and_copy {
   using capture_tag = void;
 
-  /// The most bytes of records staged, in all tables of a save. A save that has more encodes and writes them
-  /// inside save() instead, straight from the tables, in constant memory. Also what happens where the memory
-  /// for staging is not to be had.
-  std::uint64_t staging_bytes = ~std::uint64_t{0};
+  /// The most bytes staged, in all tables of a save. A save that has more encodes and writes inside save()
+  /// instead, straight from the tables. Also what happens where the memory for staging is not to be had.
+  std::uint64_t staging_bytes = std::uint64_t{256} << 20;
+
+  class staging;
+
+  /// What it keeps of each table: nothing.
+  template <class TableRows>
+  struct table_part {
+    table_part(const detail::registered_table&, TableRows&, staging&) noexcept {}
+  };
 
   /// Called by table handles.
   template <class TableRows, class Id>
-  [[nodiscard]] static std::size_t touch(TableRows& rows, std::span<const Id> ids) noexcept {
+  [[nodiscard]] static std::size_t touch(TableRows& rows, table_part<TableRows>&,
+                                         std::span<const Id> ids) noexcept {
     return rows.touch(ids);
   }
-
-  class staging;
+  template <class TableRows>
+  static void touch_range(TableRows& rows, table_part<TableRows>&, std::uint64_t first,
+                          std::uint64_t count) noexcept {
+    rows.touch_range(first, count);
+  }
 };
 
 /// The staging buffer of one checkpointer, kept from save to save.
@@ -33,23 +46,73 @@ class stop_and_copy::staging final : public detail::any_capture {
  public:
   explicit staging(const stop_and_copy& policy) noexcept : limit_(policy.staging_bytes) {}
 
-  [[nodiscard]] std::vector<detail::row_source> capture(detail::model_tables& tables, const save_plan& plan,
-                                                        bool& staged) override {
-    std::vector<detail::row_source> sources;
+  [[nodiscard]] bool begin(detail::model_tables& tables, const save_plan& plan) override {
+    sources_.clear();
+    table_ = 0;
+    ranges_ = {};
+    cancelled_ = false;
+    staged_ = 0;
     std::uint64_t bytes = 0;
     for (const auto& table : tables) {
-      sources.push_back(table->collect(plan.rows, plan.since));
-      for (const auto& column : table->columns)
-        bytes += padded(sources.back().rows * column.shape.row_bytes());
+      source& from = sources_.emplace_back();
+      from.selected = table->collect(plan.rows, plan.since);
+      from.most = detail::rows_of_a_batch(table->columns);
+      for (const auto& column : table->columns) {
+        bytes += padded(from.selected.rows * column.shape.row_bytes());
+        from.columns.push_back({column.data, column.stride});
+      }
     }
-    staged = bytes <= limit_ && reserve(bytes);
-    if (!staged) return sources;
+    if (bytes > limit_ || !reserve(bytes)) return false;
     std::byte* to = buffer_.get();
-    for (std::size_t t = 0; t < sources.size(); ++t) to = copy(tables[t]->columns, sources[t], to);
-    return sources;
+    for (std::size_t t = 0; t < sources_.size(); ++t) to = copy(tables[t]->columns, sources_[t], to);
+    staged_ = bytes;
+    return true;
   }
 
+  [[nodiscard]] bool next(detail::row_batch& batch) override {
+    const std::lock_guard lock(mutex_);
+    for (; table_ < sources_.size() && !cancelled_; ++table_, ranges_ = {}) {
+      const source& from = sources_[table_];
+      const detail::selected_rows& selected = from.selected;
+      if (ranges_.row == selected.rows) continue;
+      const std::uint64_t i = ranges_.row;
+      batch.table = table_;
+      batch.first = selected.id(i);
+      batch.rows =
+          ranges_.next(selected.all ? std::span<const std::uint64_t>{} : selected.ids, selected.rows,
+                       selected.all ? format::full_range_shift : format::largest_range_shift, from.most);
+      if (!selected.all)
+        batch.ids = std::span(selected.ids).subspan(i, batch.rows);
+      else
+        batch.ids = {};
+      batch.columns.clear();
+      for (const row_view& column : from.columns) {
+        if (!from.packed && !selected.all)
+          batch.columns.push_back({column.base, column.stride, selected.ids.data() + i});
+        else
+          batch.columns.push_back({column.base + column.stride * i, column.stride});
+      }
+      return true;
+    }
+    return false;
+  }
+
+  void cancel() noexcept override {
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+  }
+  void end() noexcept override { sources_.clear(); }
+  [[nodiscard]] detail::capture_figures figures() const override { return {.bytes_staged = staged_}; }
+
  private:
+  /// Where the rows of one table are read.
+  struct source {
+    detail::selected_rows selected;
+    std::vector<row_view> columns;
+    std::uint64_t most = 1;  ///< rows of a batch
+    bool packed = false;     ///< row i of the selection is row i of the columns
+  };
+
   [[nodiscard]] static std::uint64_t padded(std::uint64_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
 
   [[nodiscard]] bool reserve(std::uint64_t bytes) {
@@ -63,27 +126,28 @@ class stop_and_copy::staging final : public detail::any_capture {
   }
 
   /// Packs the rows of one table, column by column, and points the source at the copies.
-  static std::byte* copy(const std::vector<detail::registered_column>& columns, detail::row_source& source,
-                         std::byte* to) {
+  static std::byte* copy(const std::vector<detail::registered_column>& columns, source& from, std::byte* to) {
+    const detail::selected_rows& selected = from.selected;
     for (std::size_t c = 0; c < columns.size(); ++c) {
       const std::size_t row_bytes = columns[c].shape.row_bytes();
-      const row_view from = source.view(c, 0);
-      if (from.index == nullptr && from.stride == row_bytes) {
-        if (source.rows != 0) std::memcpy(to, from.base, source.rows * row_bytes);
-      } else {
-        for (std::uint64_t i = 0; i < source.rows; ++i)
-          std::memcpy(to + i * row_bytes, from.row(i), row_bytes);
-      }
-      source.columns[c] = {to, row_bytes};
-      to += padded(source.rows * row_bytes);
+      const row_view rows{columns[c].data, columns[c].stride, selected.all ? nullptr : selected.ids.data()};
+      detail::copy_rows(rows, row_bytes, selected.rows, to);
+      from.columns[c] = {to, row_bytes};
+      to += padded(selected.rows * row_bytes);
     }
-    source.packed = true;
+    from.packed = true;
     return to;
   }
 
   std::uint64_t limit_;
   std::unique_ptr<std::byte[]> buffer_;
   std::uint64_t capacity_ = 0;
+  std::uint64_t staged_ = 0;
+  std::vector<source> sources_;
+  std::mutex mutex_;  ///< over what follows, which next() moves on
+  std::uint32_t table_ = 0;
+  detail::row_ranges ranges_;
+  bool cancelled_ = false;
 };
 
 static_assert(capture_method<stop_and_copy>);

@@ -1,4 +1,4 @@
-// One background thread that runs one job at a time. It starts with the first job.
+// Threads behind the trainer: one that runs one job at a time, and workers that help it.
 #pragma once
 
 #include <checkrow/version.hpp>
@@ -7,14 +7,55 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #if defined(__linux__)
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #endif
 
 namespace checkrow::inline v0::detail {
 
+/// Leaves the cores to the trainer when it wakes up: a batch thread does not preempt. Its own signals stay
+/// with the trainer's threads.
+inline void become_background_thread() noexcept {
+#if defined(__linux__)
+  const ::sched_param none{};
+  ::pthread_setschedparam(::pthread_self(), SCHED_BATCH, &none);
+  ::sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+#endif
+}
+
+/// Runs `job`, which must not throw, on this thread and on up to `threads` - 1 more; returns once all are
+/// through. Fewer where the system has no more threads.
+template <class Job>
+void run_on_threads(unsigned threads, const Job& job) {
+  std::vector<std::thread> more;
+  const auto start = [&] {
+    more.emplace_back([&job] {
+      become_background_thread();
+      job();
+    });
+  };
+  for (unsigned i = 1; i < threads; ++i) {
+#if CHECKROW_EXCEPTIONS
+    try {
+      start();
+    } catch (...) {
+      break;
+    }
+#else
+    start();
+#endif
+  }
+  job();
+  for (std::thread& one : more) one.join();
+}
+
+/// Starts with the first job.
 class background {
  public:
   background() = default;
@@ -44,18 +85,14 @@ class background {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !job_; });
   }
-
- private:
-  /// Leaves the cores to the trainer when it wakes up: a batch thread does not preempt.
-  static void yield_to_trainer() noexcept {
-#if defined(__linux__)
-    const ::sched_param none{};
-    ::pthread_setschedparam(::pthread_self(), SCHED_BATCH, &none);
-#endif
+  [[nodiscard]] bool idle() {
+    const std::lock_guard lock(mutex_);
+    return !job_;
   }
 
+ private:
   void run() {
-    yield_to_trainer();
+    become_background_thread();
     std::unique_lock lock(mutex_);
     for (;;) {
       changed_.wait(lock, [this] { return stop_ || job_; });

@@ -18,28 +18,10 @@ inline constexpr std::uint16_t exact_id = 1;
   return of.shape.width > 1 ? weights : codec_choice{exact_id, 0};
 }
 
-/// A growing buffer whose bytes are not touched before they are used.
-class raw_buffer {
- public:
-  [[nodiscard]] std::byte* data() const noexcept { return bytes_.get(); }
-  /// At least that many bytes; what was in it is lost.
-  void reserve(std::size_t bytes) {
-    if (bytes <= capacity_) return;
-    bytes_.reset();
-    bytes_.reset(new std::byte[bytes]);
-    capacity_ = bytes;
-  }
-
- private:
-  std::unique_ptr<std::byte[]> bytes_;
-  std::size_t capacity_ = 0;
-};
-
 /// A finished chunk: its bytes, valid until the next one is encoded, and its footer entry.
 struct encoded_chunk {
   std::span<const std::byte> bytes;
   format::footer_entry entry;
-  std::size_t payload_bytes = 0;
   std::vector<error_sums> errors{};  ///< one a column; none where no column loses precision
 };
 
@@ -59,16 +41,18 @@ class chunk_encoder {
     return bytes;
   }
 
-  /// Rows i to i + n - 1 of a source, n > 0, as one chunk that will stand at `position` in its segment.
-  [[nodiscard]] encoded_chunk encode_rows(std::uint32_t table, const std::vector<registered_column>& columns,
-                                          codec_choice weights, const row_source& source, std::uint64_t i,
-                                          std::uint64_t n, std::uint8_t range_shift, std::uint64_t position) {
+  /// Encodes rows i to i + n - 1 of a batch, n > 0, as one chunk; returns its payload's size. place() makes
+  /// it a chunk at a position.
+  [[nodiscard]] std::size_t encode_rows(const std::vector<registered_column>& columns, codec_choice weights,
+                                        const row_batch& batch, std::uint64_t i, std::uint64_t n,
+                                        std::uint8_t range_shift) {
     const std::span<const std::uint64_t> ids =
-        source.all ? std::span<const std::uint64_t>{} : std::span(source.ids).subspan(i, n);
-    const format::index_plan index = source.all ? format::index_plan{} : format::plan_index(ids);
-    format::chunk_header header =
-        this->header(format::chunk_kind::rows, table, source.id(i), source.id(i + n - 1), n, position);
+        batch.ids.empty() ? std::span<const std::uint64_t>{} : batch.ids.subspan(i, n);
+    const format::index_plan index = ids.empty() ? format::index_plan{} : format::plan_index(ids);
+    format::chunk_header& header =
+        begin(format::chunk_kind::rows, batch.table, batch.id(i), batch.id(i + n - 1), n);
     header.range_shift = range_shift;
+    header.flags = batch.aside ? format::chunk_flag_aside : 0;
     header.index = index.kind;
     header.index_bytes = index.bytes;
     header.columns.resize(columns.size());
@@ -76,48 +60,57 @@ class chunk_encoder {
     buffer_.reserve(head + bound(columns, weights, n));
     std::memset(buffer_.data(), 0, head);
     format::write_index(index, ids, buffer_.data() + header.index_offset());
-    std::vector<error_sums> errors;
+    errors_.clear();
     for (std::size_t c = 0; c < columns.size(); ++c) {
       format::chunk_column& column = header.columns[c];
       column = {codec_of_column(c, columns[c], weights), columns[c].shape, header.payload_bytes, 0};
       std::byte* const to = buffer_.data() + head + column.offset;
       if (column.codec.id == exact_id)
-        column.bytes = copy_exactly(columns[c].shape, source.view(c, i), n, to);
+        column.bytes = copy_exactly(columns[c].shape, batch.view(c, i), n, to);
       else
-        column.bytes = codecs_.encode(column.codec, columns[c].shape, source.view(c, i), n, to);
+        column.bytes = codecs_.encode(column.codec, columns[c].shape, batch.view(c, i), n, to);
       if (column.codec.id != exact_id && error_sample_ != 0 && has_error(column.shape)) {
-        errors.resize(columns.size());
-        errors[c] = measure(column, {to, column.bytes}, source, c, i, n);
+        errors_.resize(columns.size());
+        errors_[c] = measure(column, {to, column.bytes}, batch, c, i, n);
       }
       header.payload_bytes += pad(to, column.bytes);
     }
-    encoded_chunk chunk = finish(header);
-    chunk.errors = std::move(errors);
-    return chunk;
+    hash_payload();
+    return header.payload_bytes;
   }
 
-  /// n elements from `first` of a dense parameter or a state.
-  [[nodiscard]] encoded_chunk encode_bytes(format::chunk_kind kind, std::uint32_t item, column_shape element,
-                                           std::uint64_t first, std::uint64_t n, const std::byte* bytes,
-                                           std::uint64_t position) {
-    format::chunk_header header = this->header(kind, item, first, first + n - 1, n, position);
+  /// Encodes n elements from `first` of a dense parameter or a state.
+  void encode_bytes(format::chunk_kind kind, std::uint32_t item, column_shape element, std::uint64_t first,
+                    std::uint64_t n, const std::byte* bytes) {
+    format::chunk_header& header = begin(kind, item, first, first + n - 1, n);
+    errors_.clear();
     header.columns = {{{exact_id, 0}, element, 0, n * element.element_bytes}};
     buffer_.reserve(header.head_bytes() + format::aligned(header.columns[0].bytes));
     std::memset(buffer_.data(), 0, header.head_bytes());
     std::byte* const to = buffer_.data() + header.head_bytes();
     std::memcpy(to, bytes, header.columns[0].bytes);
     header.payload_bytes = pad(to, header.columns[0].bytes);
-    return finish(header);
+    hash_payload();
+  }
+
+  /// The chunk that was encoded last, as it stands at `position` in its segment.
+  [[nodiscard]] encoded_chunk place(std::uint64_t position) {
+    header_.position = position;
+    const std::size_t head = header_.head_bytes(), bytes = head + header_.payload_bytes;
+    const std::uint64_t head_hash = format::write_head(header_, {buffer_.data(), head});
+    return {{buffer_.data(), bytes},
+            {header_.table, header_.kind, header_.flags, header_.columns[0].codec, header_.first,
+             header_.last, header_.rows, position, bytes, head, head_hash, header_.payload_hash},
+            std::move(errors_)};
   }
 
  private:
-  /// The errors of rows i, i + error_sample_, ... of a source, whose rows i to i + n - 1 are in `section`.
+  /// The errors of rows i, i + error_sample_, ... of a batch, whose rows i to i + n - 1 are in `section`.
   /// Where that is not all of them, they are encoded once more by themselves, which gives the same rows.
   [[nodiscard]] error_sums measure(const format::chunk_column& column, std::span<const std::byte> section,
-                                   const row_source& source, std::size_t c, std::uint64_t i,
-                                   std::uint64_t n) {
+                                   const row_batch& batch, std::size_t c, std::uint64_t i, std::uint64_t n) {
     const std::size_t row_bytes = column.shape.row_bytes(), count = (n - 1) / error_sample_ + 1;
-    row_view rows = source.view(c, i);
+    row_view rows = batch.view(c, i);
     const bool some = error_sample_ > 1;
     const std::size_t decoded_bytes = format::aligned(count * row_bytes);
     again_.reserve(decoded_bytes + (some ? bound(column.codec, column.shape, count) : 0));
@@ -134,22 +127,24 @@ class chunk_encoder {
     const default_float_environment environment;
     for (std::size_t k = 0; k < count; ++k)
       sums.add(relative_error(column.shape, rows.row(k), again_.data() + k * row_bytes),
-               source.id(i + k * error_sample_));
+               batch.id(i + k * error_sample_));
     return sums;
   }
 
-  [[nodiscard]] format::chunk_header header(format::chunk_kind kind, std::uint32_t item, std::uint64_t first,
-                                            std::uint64_t last, std::uint64_t rows,
-                                            std::uint64_t position) const {
-    format::chunk_header out;
-    out.kind = kind;
-    out.table = item;
-    out.first = first;
-    out.last = last;
-    out.rows = rows;
-    out.position = position;
-    out.attempt = attempt_;
-    return out;
+  format::chunk_header& begin(format::chunk_kind kind, std::uint32_t item, std::uint64_t first,
+                              std::uint64_t last, std::uint64_t rows) {
+    header_ = {};
+    header_.kind = kind;
+    header_.table = item;
+    header_.first = first;
+    header_.last = last;
+    header_.rows = rows;
+    header_.attempt = attempt_;
+    return header_;
+  }
+
+  void hash_payload() noexcept {
+    header_.payload_hash = format::hash({buffer_.data() + header_.head_bytes(), header_.payload_bytes});
   }
 
   [[nodiscard]] std::size_t bound(codec_choice codec, const column_shape& shape, std::uint64_t rows) const {
@@ -174,22 +169,13 @@ class chunk_encoder {
     return padded;
   }
 
-  [[nodiscard]] encoded_chunk finish(format::chunk_header& header) const {
-    const std::size_t head = header.head_bytes();
-    header.payload_hash = format::hash({buffer_.data() + head, header.payload_bytes});
-    const std::uint64_t head_hash = format::write_head(header, {buffer_.data(), head});
-    const std::size_t bytes = head + header.payload_bytes;
-    return {{buffer_.data(), bytes},
-            {header.table, header.kind, header.flags, header.columns[0].codec, header.first, header.last,
-             header.rows, header.position, bytes, head, head_hash, header.payload_hash},
-            header.payload_bytes};
-  }
-
   const any_codecs& codecs_;
   format::attempt_id attempt_;
   std::uint64_t error_sample_;
   raw_buffer buffer_, again_;
   std::vector<std::uint64_t> sampled_;
+  format::chunk_header header_;
+  std::vector<error_sums> errors_;
 };
 
 }  // namespace checkrow::inline v0::detail

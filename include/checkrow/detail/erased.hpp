@@ -201,14 +201,25 @@ template <strategy Strategy>
 
 using model_tables = std::vector<std::unique_ptr<model_table>>;
 
-/// How the rows of a plan are read as they were at the boundary. capture() is called there: it folds every
-/// table's touches and returns the plan's rows, one source a table. `staged` says whether they are copies; if
-/// not, the trainer must not go on before they are written.
+/// How the rows of a plan are read as they were at the boundary.
 class any_capture {
  public:
   virtual ~any_capture() = default;
-  [[nodiscard]] virtual std::vector<row_source> capture(model_tables& tables, const save_plan& plan,
-                                                        bool& staged) = 0;
+  /// At the boundary: seals every table's touches and makes the plan's rows pending. False where next() reads
+  /// the tables themselves, so that the trainer must not go on before end().
+  [[nodiscard]] virtual bool begin(model_tables& tables, const save_plan& plan) = 0;
+  /// More rows, for one of any number of workers; waits where none are ready but some may come. False: every
+  /// row was handed out, or the capture was cancelled.
+  [[nodiscard]] virtual bool next(row_batch& batch) = 0;
+  /// The rows that next() yielded last to this worker have been encoded.
+  virtual void release(row_batch&) noexcept {}
+  /// Ends it early, from any thread: workers and touches that wait go on, next() yields nothing more.
+  virtual void cancel() noexcept = 0;
+  /// Why the capture cancelled itself, if it did.
+  [[nodiscard]] virtual status outcome() { return {}; }
+  /// No worker is in next() any more, and none comes: nothing is pending.
+  virtual void end() noexcept {}
+  [[nodiscard]] virtual capture_figures figures() const { return {}; }
 };
 
 }  // namespace checkrow::inline v0::detail

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <checkrow/concepts.hpp>
+#include <checkrow/detail/raw_buffer.hpp>
 #include <optional>
 #include <utility>
 
@@ -17,24 +18,44 @@ struct registered_column {
   codec_choice codec{1, 0};  ///< of an optimizer column; exact by default
 };
 
-/// The rows of one table that a save writes, wherever they are read from: a staging buffer or the table
-/// itself. In order of id; either all rows of the table (ids is empty), or those in ids.
-struct row_source {
-  std::uint64_t rows = 0;
+/// The ids that a plan selects in one table: all of its rows, or those in `ids`, ascending.
+struct selected_rows {
   bool all = false;
+  std::uint64_t rows = 0;
   std::vector<std::uint64_t> ids;
-  /// One a column. Packed: row i of the source is row i of the view. In place: it is row id(i).
-  std::vector<row_view> columns;
-  bool packed = false;
 
   [[nodiscard]] std::uint64_t id(std::uint64_t i) const noexcept { return all ? i : ids[i]; }
+};
 
+/// Rows of one table on their way to the encoder: one chunk, or more where its payload would be too large. In
+/// ascending order of id: `ids`, or first, first + 1, ... where that is empty.
+struct row_batch {
+  std::uint32_t table = 0;
+  std::uint64_t first = 0;
+  std::uint64_t rows = 0;
+  std::span<const std::uint64_t> ids;
+  std::vector<row_view> columns;  ///< one a column, from the batch's first row on
+  std::uint8_t range_shift = 0;   ///< all ids lie in one aligned range of 2^range_shift
+  bool aside = false;             ///< or not: other batches of the table have rows between these
+  // Memory and a mark for the capture method that fills the batch; kept from one to the next.
+  std::vector<std::uint64_t> own_ids;
+  raw_buffer own_rows;
+  std::uint64_t held = ~std::uint64_t{0};
+
+  [[nodiscard]] std::uint64_t id(std::uint64_t i) const noexcept { return ids.empty() ? first + i : ids[i]; }
   /// Rows i, i + 1, ... of one column.
   [[nodiscard]] row_view view(std::size_t column, std::uint64_t i) const noexcept {
     const row_view& whole = columns[column];
-    if (packed || all) return {whole.base + whole.stride * i, whole.stride};
-    return {whole.base, whole.stride, ids.data() + i};
+    if (whole.index != nullptr) return {whole.base, whole.stride, whole.index + i};
+    return {whole.base + whole.stride * i, whole.stride};
   }
+};
+
+/// What a capture took, apart from time.
+struct capture_figures {
+  std::uint64_t bytes_staged = 0;  ///< copied inside save()
+  std::uint64_t rows_aside = 0;    ///< copied by touches while the save ran
+  std::uint64_t aside_bytes = 0;   ///< the most memory that their copies took at a time
 };
 
 /// A table as registered. What follows `codec` is its tracker, whatever its type; see table_row_tracker.
@@ -47,6 +68,8 @@ struct registered_table {
       audited;  ///< (row, hash), for the check of untouched rows
 };
 
+class touch_guard;
+
 class model_table : public registered_table {
  public:
   explicit model_table(registered_table described) : registered_table(std::move(described)) {}
@@ -57,8 +80,10 @@ class model_table : public registered_table {
   [[nodiscard]] virtual std::uint64_t dirty() const noexcept = 0;
   /// Was the row touched since the last boundary? True where the tracker cannot say.
   [[nodiscard]] virtual bool touched(std::uint64_t row) const noexcept = 0;
-  /// At a boundary: folds the touches, and returns the selected rows, in place.
-  [[nodiscard]] virtual row_source collect(row_selection selection, cursor since) = 0;
+  /// At a boundary: folds the touches, and returns the selected rows.
+  [[nodiscard]] virtual selected_rows collect(row_selection selection, cursor since) = 0;
+  /// What copy-on-touch keeps of it; null with another capture.
+  [[nodiscard]] virtual touch_guard* guard() noexcept = 0;
   virtual void commit(cursor_set moved) noexcept = 0;
   virtual void mark(cursor since, std::span<const std::uint64_t> ids) noexcept = 0;
   virtual void clear() noexcept = 0;

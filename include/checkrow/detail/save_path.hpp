@@ -119,15 +119,11 @@ class save_path {
     job.figures.full = job.manifest.full = job.plan.rows == row_selection::all;
     take_small(model, job);
 
-    std::vector<row_source> sources = capture_->capture(model.tables, job.plan, staged);
-    std::uint64_t rows = 0, bytes = 0;
-    for (std::size_t t = 0; t < sources.size(); ++t) {
+    staged = capture_->begin(model.tables, job.plan);
+    for (std::size_t t = 0; t < model.tables.size(); ++t) {
       const auto& table = *model.tables[t];
       const codec_choice codec = job.plan.codecs.empty() ? codec_of(table) : job.plan.codecs[t];
-      rows += sources[t].rows;
-      for (const registered_column& column : table.columns)
-        bytes += sources[t].rows * column.shape.row_bytes();
-      job.tables.push_back({&table, codec, std::move(sources[t])});
+      job.tables.push_back({&table, codec});
       job.manifest.tables.push_back(schema_of(table, codec));
       if (settings.audit_rows != 0) sample_rows(*model.tables[t], settings.audit_rows);
     }
@@ -138,8 +134,7 @@ class save_path {
           .kind = kind, .sequence = job.figures.sequence, .step = job.figures.step, .full = job.figures.full};
     };
     event planned = id(event_kind::planned), captured = id(event_kind::captured);
-    planned.rows = captured.rows = rows;
-    captured.bytes = staged ? bytes : 0;
+    captured.bytes = capture_->figures().bytes_staged;
     captured.seconds = job.figures.stall_seconds = seconds_since(job.sealed);
     notify(planned);
     notify(captured);
@@ -178,6 +173,8 @@ class save_path {
   /// since no cursor moves.
   void run(save_request& job) {
     status done = guarded("saving", sink_->where(), [&] { return write_and_commit(job); });
+    if (!done) capture_->cancel();
+    capture_->end();
     job.figures.total_seconds = seconds_since(job.sealed);
     for (const error& note : sink_->notes())
       notify({.kind = event_kind::fell_back,
@@ -210,7 +207,7 @@ class save_path {
     manifest.attempt = new_attempt();
     const std::string attempt = format::hex(manifest.attempt),
                       name = format::segment_name(manifest.sequence, attempt, settings.part);
-    save_writer writer(*sink_, *codecs_, manifest.attempt, settings, job.figures);
+    save_writer writer(*sink_, *codecs_, *capture_, manifest.attempt, settings, job.figures);
     auto segment = writer.write(name, job.tables, job.small);
     if (!segment) return std::move(segment).error();
     event told{.kind = event_kind::encoded,

@@ -1,8 +1,11 @@
-// Encodes the rows of a save and writes them to one segment of the sink.
+// Encodes the rows of a save and writes them to one segment of the sink, with any number of workers.
 #pragma once
 
+#include <atomic>
+#include <checkrow/detail/background.hpp>
 #include <checkrow/detail/chunk_encoder.hpp>
 #include <checkrow/detail/model.hpp>
+#include <checkrow/detail/row_ranges.hpp>
 #include <checkrow/options.hpp>
 #include <checkrow/ticket.hpp>
 #include <chrono>
@@ -27,26 +30,23 @@ struct small_copy {
 struct table_job {
   const registered_table* table = nullptr;
   codec_choice codec;
-  row_source source;
 };
 
 /// The largest buffer that a chunk's encoding may take, bounds being pessimistic: a chunk has fewer rows
 /// instead.
 inline constexpr std::size_t encode_buffer_limit = std::size_t{8} << 20;
 
+/// Each worker takes a batch of rows from the capture, encodes it into a buffer of its own, and appends the
+/// chunk to the sink's blob under a mutex: positions are given in that order. Memory is a batch and a chunk a
+/// worker; a slow sink holds the workers back.
 class save_writer {
  public:
-  save_writer(any_sink& sink, const any_codecs& codecs, const format::attempt_id& attempt, const options& set,
-              save_figures& figures)
-      : sink_(sink),
-        encoder_(codecs, attempt, set.error_sample),
-        attempt_(attempt),
-        part_(set.part),
-        error_sample_(set.error_sample),
-        figures_(figures) {}
+  save_writer(any_sink& sink, const any_codecs& codecs, any_capture& capture,
+              const format::attempt_id& attempt, const options& set, save_figures& figures)
+      : sink_(sink), codecs_(codecs), capture_(capture), attempt_(attempt), set_(set), figures_(figures) {}
 
   /// Writes everything to a segment of this name and makes it durable. On failure nothing of that name
-  /// exists.
+  /// exists, and the capture is cancelled.
   [[nodiscard]] result<format::segment_entry> write(const std::string& name,
                                                     const std::vector<table_job>& tables,
                                                     const std::vector<small_copy>& small) {
@@ -60,12 +60,12 @@ class save_writer {
     }
     format::segment_entry entry;
     entry.name = name;
-    entry.part = part_;
+    entry.part = set_.part;
     entry.attempt = attempt_;
     entry.bytes = position_;
     entry.footer_hash = footer_hash_;
     entry.rows = figures_.rows;
-    entry.errors = errors_.all(error_sample_);
+    entry.errors = errors_.all(set_.error_sample);
     for (const format::column_error& e : entry.errors)
       figures_.errors.push_back({tables[e.table].table->name, tables[e.table].table->columns[e.column].name,
                                  e.rows, e.mean, e.largest, e.worst_row});
@@ -74,12 +74,12 @@ class save_writer {
 
  private:
   [[nodiscard]] status write_all(const std::vector<table_job>& tables, const std::vector<small_copy>& small) {
-    const auto header = format::segment_header(attempt_, part_);
+    const auto header = format::segment_header(attempt_, set_.part);
     if (status done = append(header); !done) return done;
-    for (std::uint32_t t = 0; t < tables.size(); ++t)
-      if (status done = write_table(t, tables[t]); !done) return done;
+    if (status done = write_rows(tables); !done) return done;
+    chunk_encoder encoder(codecs_, attempt_, set_.error_sample);
     for (const small_copy& one : small)
-      if (status done = write_small(one); !done) return done;
+      if (status done = write_small(encoder, one); !done) return done;
     const format::segment_end end = format::write_footer(entries_, attempt_, position_);
     footer_hash_ = end.footer_hash;
     if (status done = append(end.bytes); !done) return done;
@@ -89,70 +89,77 @@ class save_writer {
     return durable;
   }
 
-  /// Chunks of one table: each as large an aligned range of rows as keeps it within the limits.
-  [[nodiscard]] status write_table(std::uint32_t index, const table_job& job) {
+  [[nodiscard]] status write_rows(const std::vector<table_job>& tables) {
+    run_on_threads(std::max(set_.workers, 1u), [&] { work(tables); });
+    if (failed_) return capture_.outcome();
+    return std::move(failed_);
+  }
+
+  /// One worker, until no rows are left or something failed.
+  void work(const std::vector<table_job>& tables) noexcept {
+    double seconds = 0;
+    status done = guarded("saving", "", [&] {
+      chunk_encoder encoder(codecs_, attempt_, set_.error_sample);
+      row_batch batch;
+      status written;
+      while (written && capture_.next(batch)) {
+        written = write_batch(encoder, tables[batch.table], batch, seconds);
+        capture_.release(batch);
+      }
+      return written;
+    });
+    if (!done) capture_.cancel();
+    const std::lock_guard lock(mutex_);
+    if (failed_ && !done) failed_ = std::move(done);
+    figures_.encode_seconds += seconds;
+  }
+
+  /// One batch, as a chunk, or as more where a chunk would pass a limit.
+  [[nodiscard]] status write_batch(chunk_encoder& encoder, const table_job& job, const row_batch& batch,
+                                   double& seconds) {
     const auto& columns = job.table->columns;
-    const std::size_t per_row = encoder_.bound(columns, job.codec, 1024) / 1024 + 1;
-    std::uint64_t most = std::clamp<std::uint64_t>(encode_buffer_limit / per_row, 1,
-                                                   std::uint64_t{1} << format::full_range_shift);
-    std::uint64_t covered = 0;  // rows below this id are written
-    for (std::uint64_t i = 0; i < job.source.rows;) {
-      const auto [rows, shift] = next_range(job.source, i, covered, most);
+    const std::size_t per_row = encoder.bound(columns, job.codec, 1024) / 1024 + 1;
+    std::uint64_t most =
+        std::clamp<std::uint64_t>(encode_buffer_limit / per_row, 1, std::max<std::uint64_t>(batch.rows, 1));
+    for (row_ranges ranges; ranges.row < batch.rows;) {
+      const row_ranges before = ranges;
+      const std::uint64_t rows =
+          ranges.next(batch.ids, batch.rows, batch.aside ? format::largest_range_shift : batch.range_shift,
+                      most, batch.first);
       const auto start = steady_clock::now();
-      const encoded_chunk chunk =
-          encoder_.encode_rows(index, columns, job.codec, job.source, i, rows, shift, position_);
-      figures_.encode_seconds += seconds_since(start);
-      if (chunk.payload_bytes > format::chunk_payload_limit && rows > 1) {
-        most =
-            std::clamp<std::uint64_t>(rows * format::chunk_payload_limit / chunk.payload_bytes, 1, rows - 1);
+      const std::size_t payload = encoder.encode_rows(columns, job.codec, batch, before.row, rows,
+                                                      batch.aside ? format::no_range : ranges.shift);
+      seconds += seconds_since(start);
+      if (payload > format::chunk_payload_limit && rows > 1) {
+        most = std::clamp<std::uint64_t>(rows * format::chunk_payload_limit / payload, 1, rows - 1);
+        ranges = before;
         continue;
       }
-      if (status done = append(chunk); !done) return done;
-      errors_.add(index, chunk.errors);
-      i += rows;
-      covered = (chunk.entry.first >> shift << shift) + (std::uint64_t{1} << shift);
-      figures_.rows += rows;
+      if (status done = append(encoder); !done) return done;
     }
     return {};
   }
 
-  struct range {
-    std::uint64_t rows;
-    std::uint8_t shift;
-  };
-  /// The rows from i on that lie in the largest aligned range that starts at `covered` or later and holds at
-  /// most `most` of them.
-  [[nodiscard]] static range next_range(const row_source& source, std::uint64_t i, std::uint64_t covered,
-                                        std::uint64_t most) noexcept {
-    const std::uint64_t first = source.id(i);
-    for (unsigned shift = source.all ? format::full_range_shift : format::largest_range_shift; shift > 0;
-         --shift) {
-      const std::uint64_t start = first >> shift << shift, last = start + ((std::uint64_t{1} << shift) - 1);
-      if (start < covered) continue;
-      std::uint64_t end = std::min(last, source.rows - 1) + 1;  // of all rows
-      if (!source.all)
-        end = std::uint64_t(std::upper_bound(source.ids.begin() + std::ptrdiff_t(i), source.ids.end(), last) -
-                            source.ids.begin());
-      if (end - i <= most) return {end - i, std::uint8_t(shift)};
-    }
-    return {1, 0};
-  }
-
-  [[nodiscard]] status write_small(const small_copy& one) {
+  [[nodiscard]] status write_small(chunk_encoder& encoder, const small_copy& one) {
     const std::uint64_t most = format::chunk_payload_limit / one.element.element_bytes;
     for (std::uint64_t first = 0; first < one.count; first += most) {
       const std::uint64_t n = std::min(most, one.count - first);
-      const std::byte* const from = one.bytes.data() + first * one.element.element_bytes;
-      if (status done =
-              append(encoder_.encode_bytes(one.kind, one.item, one.element, first, n, from, position_));
-          !done)
-        return done;
+      encoder.encode_bytes(one.kind, one.item, one.element, first, n,
+                           one.bytes.data() + first * one.element.element_bytes);
+      if (status done = append(encoder); !done) return done;
     }
     return {};
   }
 
-  [[nodiscard]] status append(const encoded_chunk& chunk) {
+  /// Appends the chunk that this encoder holds.
+  [[nodiscard]] status append(chunk_encoder& encoder) {
+    const std::lock_guard lock(mutex_);
+    const encoded_chunk chunk = encoder.place(position_);
     entries_.push_back(chunk.entry);
+    if (chunk.entry.kind == format::chunk_kind::rows) {
+      figures_.rows += chunk.entry.rows;
+      errors_.add(chunk.entry.table, chunk.errors);
+    }
     return append(chunk.bytes);
   }
   [[nodiscard]] status append(std::span<const std::byte> bytes) {
@@ -165,16 +172,18 @@ class save_writer {
   }
 
   any_sink& sink_;
-  chunk_encoder encoder_;
+  const any_codecs& codecs_;
+  any_capture& capture_;
   format::attempt_id attempt_;
-  std::uint32_t part_;
-  std::uint64_t error_sample_;
-  error_totals errors_;
-  save_figures& figures_;
+  const options& set_;
   any_writer* writer_ = nullptr;
+  std::mutex mutex_;  ///< over what follows
+  save_figures& figures_;
+  error_totals errors_;
   std::vector<format::footer_entry> entries_;
   std::uint64_t position_ = 0;
   std::uint64_t footer_hash_ = 0;
+  status failed_;
 };
 
 }  // namespace checkrow::inline v0::detail

@@ -18,7 +18,8 @@ struct bitmap {
 };
 
 /// Thread behaviour: touch() and touch_range() from any number of threads; commit() beside them; begin(),
-/// take(), mark() and clear() only while no touch runs (the checkpointer sees to it).
+/// mark() and clear() only while no touch runs; take() so too, or under the lock that copy_on_touch has for
+/// the block (the checkpointer sees to it).
 class bitmap::table_rows {
  public:
   table_rows(const bitmap&, std::uint64_t rows, cursor_set kept)
@@ -66,14 +67,28 @@ class bitmap::table_rows {
     dirty_.store(0, std::memory_order_relaxed);
   }
 
-  [[nodiscard]] std::uint64_t take(std::uint64_t block) noexcept {
-    const std::uint64_t fresh = word(touched_, block).load(std::memory_order_relaxed);
-    if (fresh != 0) {
+  std::uint64_t take(std::uint64_t block) noexcept {
+    auto touched = word(touched_, block);
+    if (const std::uint64_t fresh = touched.load(std::memory_order_relaxed)) {
       for (auto& changed : changed_)
-        if (changed.size() != 0) changed[block] |= fresh;
-      word(touched_, block).store(0, std::memory_order_relaxed);
+        if (changed.size() != 0) {
+          auto since = word(changed, block);
+          since.store(since.load(std::memory_order_relaxed) | fresh, std::memory_order_release);
+        }
+      touched.store(0, std::memory_order_release);  // last: a reader of both finds the bits in one
     }
-    return selection_ == row_selection::all ? mask(block) : changed_[since_][block];
+    return planned(block);
+  }
+
+  [[nodiscard]] std::uint64_t planned(std::uint64_t block) const noexcept {
+    return selection_ == row_selection::all ? mask(block)
+                                            : word(changed_[since_], block).load(std::memory_order_acquire);
+  }
+  [[nodiscard]] std::uint64_t touched_in(std::uint64_t block) const noexcept {
+    return word(touched_, block).load(std::memory_order_acquire);
+  }
+  void touch_in(std::uint64_t block, std::uint64_t bits) noexcept {
+    if (const std::uint64_t fresh = set(block, bits)) dirty_.fetch_add(fresh, std::memory_order_relaxed);
   }
 
   void commit(cursor_set moved) noexcept {
@@ -116,7 +131,8 @@ class bitmap::table_rows {
   /// Leaves pages that were never written alone.
   static void zero(const detail::zeroed_words& words) noexcept {
     for (std::uint64_t i = 0; i < words.size(); ++i)
-      if (words[i] != 0) words[i] = 0;
+      if (word(words, i).load(std::memory_order_relaxed) != 0)
+        word(words, i).store(0, std::memory_order_relaxed);
   }
 
   std::uint64_t rows_;

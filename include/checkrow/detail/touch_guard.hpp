@@ -1,0 +1,243 @@
+// Copy-on-touch, the side of one table: blocks of 64 rows are sealed, copied and captured under locks of
+// their own, by whoever comes first, a touch or a worker.
+//
+// A block's state is generation << 2 | open, locked or done; any other value is fresh: not sealed for this
+// save yet. While a save runs, a bit of the tracker's touched word means, in an open or done block, that the
+// row was touched since the boundary, so that it is captured already, or need not be. What makes it free of
+// races:
+//   - a pending row (planned, not touched, block not done) is read only under its block's lock;
+//   - its touched bit follows the copy, `done` follows the worker's copy, both with release, and a touch
+//     loads both with acquire before its caller may write the row;
+//   - a row leaves the cursors only at a durable commit, so a failed or cancelled save loses nothing.
+#pragma once
+
+#include <atomic>
+#include <checkrow/detail/aside_pool.hpp>
+#include <checkrow/detail/zeroed_words.hpp>
+#include <thread>
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+namespace checkrow::inline v0::detail {
+
+/// The tracker's words of one table; see block_tracker.
+class block_words {
+ public:
+  virtual ~block_words() = default;
+  virtual void begin(row_selection rows, cursor since) noexcept = 0;
+  [[nodiscard]] virtual std::uint64_t take(std::uint64_t block) noexcept = 0;
+  [[nodiscard]] virtual std::uint64_t planned(std::uint64_t block) const noexcept = 0;
+  [[nodiscard]] virtual std::uint64_t touched_in(std::uint64_t block) const noexcept = 0;
+  virtual void touch_in(std::uint64_t block, std::uint64_t bits) noexcept = 0;
+};
+
+class touch_guard {
+ public:
+  touch_guard(const registered_table& table, block_words& words, aside_pool& pool)
+      : layout(table),
+        words(&words),
+        pool_(&pool),
+        blocks_(table.rows / 64 + (table.rows % 64 != 0)),
+        states_((blocks_ + 7) / 8) {
+    layout.batch_rows = rows_of_a_batch(table.columns);
+  }
+
+  [[nodiscard]] std::uint64_t blocks() const noexcept { return blocks_; }
+  /// 0, or the running save's generation << 2.
+  [[nodiscard]] std::uint8_t active() const noexcept { return active_.load(std::memory_order_acquire); }
+
+  /// At a boundary: no touch and no worker is in here.
+  void begin(std::uint8_t generation) noexcept {
+    if (generation == 1) clear_states();  // generations begin anew
+    active_.store(std::uint8_t(generation << 2), std::memory_order_release);
+  }
+  /// Nothing is pending any more. A touch that has seen active() before goes on as it began.
+  void end() noexcept { active_.store(0, std::memory_order_release); }
+
+  /// A touch while a save runs: returns how many ids are marked, all unless one is out of range. `active` is
+  /// what active() said before.
+  template <class Id>
+  [[nodiscard]] std::size_t touch(std::span<const Id> ids, std::uint8_t active) noexcept {
+    std::uint64_t need[256];
+    std::size_t needed = 0, marked = 0;
+    aside_segment* segment = nullptr;
+    for (; marked < ids.size(); ++marked) {
+      const auto id = static_cast<std::uint64_t>(ids[marked]);
+      if (id >= layout.table->rows) [[unlikely]]
+        break;
+      if (!needs_lock(id, active)) continue;
+      if (needed < 16) prefetch(id);
+      need[needed++] = id;
+      if (needed == std::size(need)) capture({need, std::exchange(needed, 0)}, active, segment);
+    }
+    capture({need, needed}, active, segment);
+    if (segment != nullptr) pool_->give_back(segment);
+    return marked;
+  }
+
+  void touch_range(std::uint64_t first, std::uint64_t count, std::uint8_t active) noexcept {
+    std::uint64_t ids[256];
+    for (std::uint64_t end = first + count; first < end;) {
+      std::size_t n = 0;
+      while (n < std::size(ids) && first < end) ids[n++] = first++;
+      (void)touch(std::span<const std::uint64_t>(ids, n), active);
+    }
+  }
+
+  /// A worker's turn at a block: locks it, seals it, and returns the rows still pending; done() ends it.
+  [[nodiscard]] std::uint64_t take(std::uint64_t block, std::uint8_t active) noexcept {
+    const std::uint8_t before = lock(block, active);
+    if (before == (active | done_state)) return 0;
+    if (before != active) (void)words->take(block);
+    interleave();
+    return words->planned(block) & ~words->touched_in(block);
+  }
+  void done(std::uint64_t block, std::uint8_t active) noexcept {
+    state(block).store(active | done_state, std::memory_order_release);
+  }
+
+  record_layout layout;
+  block_words* words;
+
+ private:
+  static constexpr std::uint8_t locked_state = 1, done_state = 2;
+  static constexpr std::size_t group = 8;  ///< blocks that a touch locks at once
+
+  [[nodiscard]] std::atomic_ref<std::uint8_t> state(std::uint64_t block) const noexcept {
+    return std::atomic_ref<std::uint8_t>(reinterpret_cast<std::uint8_t*>(&states_[0])[block]);
+  }
+  void clear_states() noexcept {
+    for (std::uint64_t i = 0; i < states_.size(); ++i)
+      if (states_[i] != 0) states_[i] = 0;
+  }
+
+  /// Marks a row if that is safe without its block's lock; says whether it is not.
+  [[nodiscard]] bool needs_lock(std::uint64_t id, std::uint8_t active) noexcept {
+    const std::uint64_t block = id / 64, bit = std::uint64_t{1} << id % 64;
+    const std::uint8_t now = state(block).load(std::memory_order_acquire);
+    interleave();
+    if ((now & ~done_state) != active) return true;  // fresh or locked
+    if ((words->touched_in(block) & bit) != 0) return false;
+    if (now == active && (words->planned(block) & bit) != 0) return true;
+    words->touch_in(block, bit);
+    return false;
+  }
+
+  /// The state before. Locked then, unless that was done.
+  [[nodiscard]] std::uint8_t lock(std::uint64_t block, std::uint8_t active) noexcept {
+    auto word = state(block);
+    for (unsigned spins = 0;; ++spins) {
+      std::uint8_t now = word.load(std::memory_order_acquire);
+      if (now == (active | done_state)) return now;
+      if (now != (active | locked_state)) {
+        if (word.compare_exchange_weak(now, active | locked_state, std::memory_order_acquire)) return now;
+        continue;
+      }
+      if (spins >= 200)
+        std::this_thread::yield();
+      else
+        pause();
+    }
+  }
+  void unlock(std::uint64_t block, std::uint8_t active) noexcept {
+    state(block).store(active, std::memory_order_release);
+  }
+
+  void capture(std::span<const std::uint64_t> ids, std::uint8_t active, aside_segment*& segment) noexcept {
+    while (!ids.empty()) ids = ids.subspan(capture_some(ids, active, segment));
+  }
+
+  /// Locks up to eight blocks, copies their rows, unlocks: the misses of eight rows overlap. Returns how many
+  /// of the ids are marked, at least one.
+  [[nodiscard]] std::size_t capture_some(std::span<const std::uint64_t> ids, std::uint8_t active,
+                                         aside_segment*& segment) noexcept {
+    for (std::size_t ahead = group; ahead < std::min(ids.size(), 3 * group); ++ahead) prefetch(ids[ahead]);
+    if (segment == nullptr || segment->rows == segment->capacity) return capture_one(ids[0], active, segment);
+    const std::size_t room = std::min<std::size_t>(group, segment->capacity - segment->rows);
+    std::uint64_t held[group];
+    std::size_t holds = 0, k = 0;
+    for (; k < ids.size() && holds < room; ++k) {
+      const std::uint64_t block = ids[k] / 64, bit = std::uint64_t{1} << ids[k] % 64;
+      std::uint8_t now = state(block).load(std::memory_order_acquire);
+      if (now == (active | done_state)) {
+        words->touch_in(block, bit);
+        continue;
+      }
+      if (now == (active | locked_state)) break;  // maybe by this very group
+      if (!state(block).compare_exchange_strong(now, active | locked_state, std::memory_order_acquire)) break;
+      if (now != active) (void)words->take(block);
+      if (is_pending(block, bit)) {
+        held[holds++] = ids[k];
+      } else {
+        words->touch_in(block, bit);
+        unlock(block, active);
+      }
+    }
+    interleave();
+    for (std::size_t i = 0; i < holds; ++i) segment->copy(held[i]);
+    interleave();
+    for (std::size_t i = 0; i < holds; ++i) {
+      words->touch_in(held[i] / 64, std::uint64_t{1} << held[i] % 64);
+      unlock(held[i] / 64, active);
+    }
+    return k != 0 ? k : capture_one(ids[0], active, segment);
+  }
+
+  /// One row, waiting for its block's lock, and for a segment where that has to be.
+  [[nodiscard]] std::size_t capture_one(std::uint64_t id, std::uint8_t active,
+                                        aside_segment*& segment) noexcept {
+    const std::uint64_t block = id / 64, bit = std::uint64_t{1} << id % 64;
+    for (;;) {
+      const std::uint8_t before = lock(block, active);
+      if (before == (active | done_state)) {
+        words->touch_in(block, bit);
+        return 1;
+      }
+      if (before != active) (void)words->take(block);
+      if (is_pending(block, bit)) {
+        if (segment == nullptr || segment->rows == segment->capacity) {
+          unlock(block, active);  // nobody waits for memory under a lock
+          segment = pool_->exchange(segment, layout);
+          continue;  // without one: every block is done, or the capture cancelled
+        }
+        segment->copy(id);
+      }
+      interleave();
+      words->touch_in(block, bit);
+      unlock(block, active);
+      return 1;
+    }
+  }
+  /// Under the block's lock, once it is sealed.
+  [[nodiscard]] bool is_pending(std::uint64_t block, std::uint64_t bit) const noexcept {
+    return (words->planned(block) & ~words->touched_in(block) & bit) != 0 && !pool_->cancelled();
+  }
+
+  void prefetch(std::uint64_t id) const noexcept {
+    for (const registered_column& column : layout.table->columns) {
+      const std::byte* const row = column.data + id * column.stride;
+      for (std::size_t at = 0; at < std::min<std::size_t>(column.shape.row_bytes(), 512); at += 64)
+        __builtin_prefetch(row + at);
+    }
+  }
+  static void pause() noexcept {
+#if defined(__x86_64__)
+    _mm_pause();
+#endif
+  }
+  /// Tests widen the windows between two steps with this.
+  static void interleave() noexcept {
+#if defined(CHECKROW_INTERLEAVE)
+    CHECKROW_INTERLEAVE();
+#endif
+  }
+
+  aside_pool* pool_;
+  std::uint64_t blocks_;
+  zeroed_words states_;  ///< a byte a block
+  alignas(64) std::atomic<std::uint8_t> active_{0};
+};
+
+}  // namespace checkrow::inline v0::detail
