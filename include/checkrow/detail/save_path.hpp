@@ -175,6 +175,9 @@ class save_path {
     status done = guarded("saving", sink_->where(), [&] { return write_and_commit(job); });
     if (!done) capture_->cancel();
     capture_->end();
+    const capture_figures captured = capture_->figures();
+    job.figures.aside_rows = captured.rows_aside;
+    job.figures.aside_bytes = captured.aside_bytes;
     job.figures.total_seconds = seconds_since(job.sealed);
     for (const error& note : sink_->notes())
       notify({.kind = event_kind::fell_back,

@@ -1,0 +1,325 @@
+// Copy-on-touch under threads: every save holds each row as it was at its boundary. This program widens the
+// windows between two steps of the protocol; it is linked with no other file of the library's.
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+namespace {
+void interleave_now() {
+  thread_local std::uint32_t state = std::uint32_t(std::uintptr_t(&state) >> 4) | 1;
+  state ^= state << 13, state ^= state >> 17, state ^= state << 5;
+  if ((state & 15) == 0) std::this_thread::yield();
+  if ((state & 4095) == 0) std::this_thread::sleep_for(std::chrono::microseconds(150));
+}
+}  // namespace
+#define CHECKROW_INTERLEAVE() ::interleave_now()
+
+#include <atomic>
+#include <checkrow/checkrow.hpp>
+#include <condition_variable>
+#include <random>
+
+#include "catch_shim.hpp"
+
+using namespace checkrow;
+
+namespace {
+
+/// Two tables whose every row says in all of its columns how often it was updated.
+struct stamped_model {
+  static constexpr std::uint32_t dim = 6;
+  struct record {
+    float weights[dim];
+    std::uint64_t stamp;
+    float other;
+  };
+  std::vector<record> records;  // interleaved
+  std::vector<float> weights;   // and apart
+  std::vector<std::uint64_t> stamps;
+
+  explicit stamped_model(std::size_t rows) : records(rows), weights(rows / 2 * dim), stamps(rows / 2) {}
+
+  template <class Checkpointer>
+  auto attach(Checkpointer& ckpt) {
+    const std::uint64_t n = records.size();
+    return std::array{
+        ckpt.table("records", strided<float>{records[0].weights, sizeof(record), n}, dim,
+                   {.columns = {{"stamp", strided<std::uint64_t>{&records[0].stamp, sizeof(record), n}},
+                                {"other", strided<float>{&records[0].other, sizeof(record), n}}}}),
+        ckpt.table("apart", weights, dim, {.columns = {{"stamp", stamps}}})};
+  }
+
+  void update(std::size_t table, std::uint64_t id) {
+    if (table == 0) {
+      record& r = records[id];
+      for (float& w : r.weights) w += 1;
+      r.stamp += 1;
+      r.other += 1;
+    } else {
+      for (std::uint32_t d = 0; d < dim; ++d) weights[id * dim + d] += 1;
+      stamps[id] += 1;
+    }
+  }
+
+  [[nodiscard]] bool operator==(const stamped_model& o) const {
+    for (std::size_t i = 0; i < records.size(); ++i)
+      if (std::memcmp(records[i].weights, o.records[i].weights, sizeof records[i].weights) != 0 ||
+          records[i].stamp != o.records[i].stamp || records[i].other != o.records[i].other)
+        return false;
+    return weights == o.weights && stamps == o.stamps;
+  }
+};
+
+/// A state that is asked for its bytes at the boundary, and copies the model then.
+struct witness {
+  const stamped_model* model;
+  std::shared_ptr<stamped_model> seen{};
+  std::vector<std::byte> save_state() {
+    seen = std::make_shared<stamped_model>(*model);
+    return {};
+  }
+  void load_state(std::span<const std::byte>) {}
+};
+
+/// Memory, but an append may be slow, block, or fail.
+struct moody {
+  struct moods {
+    std::atomic<int> microseconds{0};
+    std::atomic<bool> hangs{false};
+    std::atomic<int> fails_in{-1};
+  };
+  memory inner{};
+  std::shared_ptr<moods> mood = std::make_shared<moods>();
+
+  struct writer {
+    memory::writer inner;
+    std::shared_ptr<moods> mood;
+    status append(std::span<const std::byte> bytes) {
+      while (mood->hangs) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (mood->microseconds != 0) std::this_thread::sleep_for(std::chrono::microseconds(mood->microseconds));
+      if (mood->fails_in >= 0 && mood->fails_in-- == 0) return error{error_kind::io, "no", "moody", "", 5};
+      return inner.append(bytes);
+    }
+    status commit() { return inner.commit(); }
+    void abandon() noexcept { inner.abandon(); }
+  };
+  using reader = memory::reader;
+  result<writer> create(std::string_view name) {
+    auto made = inner.create(name);
+    return writer{*std::move(made), mood};
+  }
+  result<reader> open(std::string_view name) const { return inner.open(name); }
+  result<std::vector<blob>> list() const { return inner.list(); }
+  status remove(std::string_view name) { return inner.remove(name); }
+  std::string where() const { return "moody"; }
+};
+
+void check_restores(const memory& store, const stamped_model& expected) {
+  stamped_model fresh(expected.records.size());
+  checkpointer ckpt{exact{}, store};
+  fresh.attach(ckpt);
+  witness none{&fresh};
+  ckpt.state("witness", none);
+  const auto found = ckpt.restore();
+  REQUIRE(found.has_value());
+  REQUIRE(found->passed_over.empty());
+  REQUIRE(fresh == expected);
+}
+
+struct crowd {
+  std::size_t rows = 3000;
+  unsigned trainers = 2, workers = 1;
+  unsigned saves = 12;
+  std::size_t ids_a_touch = 40;
+  bool skewed = true;
+};
+
+/// Threads train while saves run; each save has to be the model at its boundary. Rows are owned by a thread
+/// (row mod trainers), except that all threads touch all rows, as lookups do.
+template <class Strategy>
+void train_and_compare(Strategy strategy, copy_on_touch capture, crowd with, unsigned seed) {
+  CAPTURE(seed, with.trainers, with.workers, with.ids_a_touch);
+  memory store;
+  stamped_model model(with.rows);
+  witness at_boundary{&model};
+  checkpointer ckpt{exact{}, strategy, store, capture, options{.workers = with.workers}};
+  auto tables = model.attach(ckpt);
+  ckpt.state("witness", at_boundary);
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < with.trainers; ++t)
+    threads.emplace_back([&, t] {
+      std::mt19937 random(seed * 100 + t);
+      std::vector<std::uint32_t> ids;
+      while (!stop) {
+        const std::size_t table = random() % 2;
+        const std::uint32_t n = std::uint32_t(table == 0 ? with.rows : with.rows / 2);
+        ids.clear();
+        for (std::size_t i = 0; i < with.ids_a_touch; ++i) {
+          const std::uint32_t any = random() % n;
+          ids.push_back(with.skewed && random() % 2 == 0 ? any % 100 : any);
+        }
+        const auto batch = ckpt.batch();
+        if (random() % 16 == 0) {
+          const std::uint64_t first = random() % (n - 70);
+          tables[table].touch_range(first, 70);
+          for (std::uint64_t id = first; id < first + 70; ++id)
+            if (id % with.trainers == t) model.update(table, id);
+        }
+        tables[table].touch(ids);
+        for (const std::uint32_t id : ids)
+          if (id % with.trainers == t) model.update(table, id);
+      }
+    });
+  for (unsigned step = 1; step <= with.saves; ++step) {
+    const ticket saved = ckpt.save(step);
+    const auto expected = at_boundary.seen;
+    saved.wait();
+    check_restores(store, *expected);
+  }
+  stop = true;
+  for (std::thread& one : threads) one.join();
+  ckpt.finish();
+}
+
+}  // namespace
+
+TEST_CASE("a save under trainers holds every row as it was at its boundary") {
+  unsigned seed = 1;
+  for (const std::size_t ids : {1, 3, 40, 700})
+    for (const unsigned workers : {1u, 2u}) {
+      train_and_compare(consecutive{}, {}, {.workers = workers, .ids_a_touch = ids}, seed++);
+      train_and_compare(one_shot{}, {}, {.trainers = 3, .workers = workers, .saves = 6, .ids_a_touch = ids},
+                        seed++);
+      train_and_compare(full{}, {}, {.workers = workers, .saves = 6, .ids_a_touch = ids, .skewed = false},
+                        seed++);
+    }
+}
+
+TEST_CASE("with hardly any aside memory touches wait, and saves are right all the same") {
+  train_and_compare(full{}, {.aside_bytes = 1}, {.trainers = 3, .saves = 8, .ids_a_touch = 700}, 50);
+  train_and_compare(consecutive{}, {.aside_bytes = 1}, {.trainers = 3, .workers = 2, .saves = 8}, 51);
+}
+
+TEST_CASE("generations of block states begin anew after 63 saves") {
+  train_and_compare(consecutive{}, {}, {.rows = 200, .saves = 140}, 60);
+}
+
+TEST_CASE("one thread needs no scopes: it trains on while its save runs") {
+  moody store;
+  store.mood->microseconds = 300;
+  stamped_model model(2000);
+  std::mt19937 random(5);
+  std::uint64_t aside = 0;
+  checkpointer ckpt{exact{}, full{}, store, observer{[&](const event& e) {
+                      if (e.kind == event_kind::committed) aside += e.figures->aside_rows;
+                    }}};
+  auto tables = model.attach(ckpt);
+  witness unused{&model};
+  ckpt.state("witness", unused);
+  for (std::uint64_t step = 1; step <= 10; ++step) {
+    const ticket saved = ckpt.save(step);
+    const stamped_model expected = model;
+    for (int batch = 0; batch < 20; ++batch) {
+      const std::vector<std::int64_t> ids = {std::int64_t(random() % 2000), std::int64_t(random() % 2000)};
+      tables[0].touch(ids);
+      for (const auto id : ids) model.update(0, std::uint64_t(id));
+    }
+    tables[1].touch_all();
+    for (std::uint64_t id = 0; id < 1000; ++id) model.update(1, id);
+    saved.wait();
+    check_restores(store.inner, expected);
+  }
+  CHECK(aside > 0);
+}
+
+TEST_CASE("an id out of range stops a touch while a save runs, as at any time") {
+  moody store;
+  store.mood->hangs = true;
+  stamped_model model(500);
+  checkpointer ckpt{exact{}, full{}, store};
+  auto tables = model.attach(ckpt);
+  ckpt.save(1);
+  const std::vector<std::int32_t> ids = {1, 2, 500, 3};
+  const status refused = tables[0].try_touch(ids);
+  CHECK(!refused);
+  CHECK(tables[0].dirty_rows() == 2);
+  CHECK(!tables[0].try_touch(std::vector<std::int64_t>{-1}));
+  store.mood->hangs = false;
+  ckpt.finish();
+}
+
+TEST_CASE("a sink that hangs does not hold the trainer: the save is cancelled, its rows stay dirty") {
+  moody store;
+  stamped_model model(40000);
+  checkpointer ckpt{exact{}, consecutive{}, store, copy_on_touch{.aside_bytes = 1, .patience_seconds = .05}};
+  auto tables = model.attach(ckpt);
+  witness unused{&model};
+  ckpt.state("witness", unused);
+  ckpt.save(1).wait();
+  tables[0].touch_range(0, 40000);
+  for (std::uint64_t id = 0; id < 40000; ++id) model.update(0, id);
+  store.mood->hangs = true;
+  const ticket hung = ckpt.save(2);
+  tables[0].touch_range(0, 40000);  // far more than aside memory holds
+  for (std::uint64_t id = 0; id < 40000; ++id) model.update(0, id);
+  store.mood->hangs = false;
+  const status outcome = hung.try_wait();
+  REQUIRE(!outcome);
+  CHECK(outcome.error().kind == error_kind::io);
+  CHECK(outcome.error().what.find("aside memory") != std::string::npos);
+  ckpt.save(3).wait();
+  check_restores(store.inner, model);
+}
+
+TEST_CASE("a save that fails half-way loses no row, wherever it fails") {
+  moody store;
+  stamped_model model(3000);
+  std::mt19937 random(9);
+  checkpointer ckpt{exact{}, consecutive{}, store, options{.workers = 2}};
+  auto tables = model.attach(ckpt);
+  witness unused{&model};
+  ckpt.state("witness", unused);
+  ckpt.save(1).wait();
+  for (int fails_in = 0; fails_in < 8; ++fails_in) {
+    const auto train = [&] {
+      std::vector<std::uint64_t> ids(200);
+      for (auto& id : ids) id = random() % 3000;
+      tables[0].touch(ids);
+      for (const auto id : ids) model.update(0, id);
+    };
+    train();
+    store.mood->fails_in = fails_in;
+    const ticket failing = ckpt.save(2);
+    train();
+    const bool failed = !failing.try_wait();
+    store.mood->fails_in = -1;
+    CHECK((failed || fails_in > 2));
+    const ticket next = ckpt.save(3);
+    const stamped_model expected = model;
+    train();
+    next.wait();
+    check_restores(store.inner, expected);
+  }
+}
+
+TEST_CASE("rows too wide to copy by the block are encoded where they lie") {
+  memory store;
+  constexpr std::uint32_t wide = 70000;
+  std::vector<float> weights(70 * std::size_t{wide});
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = float(i % 1000);
+  checkpointer ckpt{exact{}, full{}, store};
+  auto table = ckpt.table("wide", weights, wide);
+  const ticket saved = ckpt.save(1);
+  const std::vector<float> expected = weights;
+  for (std::uint64_t id = 0; id < 70; id += 9) {
+    table.touch(std::array{id});
+    weights[id * wide] += 1;
+  }
+  saved.wait();
+  std::vector<float> fresh(weights.size());
+  checkpointer again{exact{}, store};
+  again.table("wide", fresh, wide);
+  REQUIRE(again.restore());
+  CHECK(fresh == expected);
+}
