@@ -129,7 +129,7 @@ void check_restores(const memory& store, const stamped_model& expected) {
 struct crowd {
   std::size_t rows = 3000;
   unsigned trainers = 2, workers = 1;
-  unsigned saves = 12;
+  unsigned saves = 8;
   std::size_t ids_a_touch = 40;
   bool skewed = true;
 };
@@ -189,9 +189,9 @@ TEST_CASE("a save under trainers holds every row as it was at its boundary") {
   for (const std::size_t ids : {1, 3, 40, 700})
     for (const unsigned workers : {1u, 2u}) {
       train_and_compare(consecutive{}, {}, {.workers = workers, .ids_a_touch = ids}, seed++);
-      train_and_compare(one_shot{}, {}, {.trainers = 3, .workers = workers, .saves = 6, .ids_a_touch = ids},
+      train_and_compare(one_shot{}, {}, {.trainers = 3, .workers = workers, .saves = 4, .ids_a_touch = ids},
                         seed++);
-      train_and_compare(full{}, {}, {.workers = workers, .saves = 6, .ids_a_touch = ids, .skewed = false},
+      train_and_compare(full{}, {}, {.workers = workers, .saves = 4, .ids_a_touch = ids, .skewed = false},
                         seed++);
     }
 }
@@ -202,7 +202,7 @@ TEST_CASE("with hardly any aside memory touches wait, and saves are right all th
 }
 
 TEST_CASE("generations of block states begin anew after 63 saves") {
-  train_and_compare(consecutive{}, {}, {.rows = 200, .saves = 140}, 60);
+  train_and_compare(consecutive{}, {}, {.rows = 200, .trainers = 1, .saves = 70}, 60);
 }
 
 TEST_CASE("one thread needs no scopes: it trains on while its save runs") {
