@@ -351,6 +351,12 @@ std::string type_of(const json& value) { return value.is_number_unsigned() ? "un
 
 }  // namespace
 
+TEST_CASE("a manifest is the line that nlohmann/json makes of it, members in order of name") {
+  const std::string text = format::write_manifest(some_manifest());
+  const std::string line = json_of(some_manifest()).dump();
+  CHECK(text == with_checksum(line));
+}
+
 TEST_CASE("a manifest is read as it was written") {
   const format::manifest of = some_manifest();
   const std::string text = format::write_manifest(of);

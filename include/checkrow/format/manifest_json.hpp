@@ -27,34 +27,34 @@ inline constexpr std::size_t checksum_bytes = checksum_key.size() + 16 + checksu
 
 /// The manifest's blob: one line of JSON, members in order of name, the checksum last.
 [[nodiscard]] inline std::string write_manifest(const manifest& of) {
-  detail::json out;
-  detail::put(out, "format", "checkrow");
-  detail::put(out, "version", version);
-  detail::put_flag(out, "provisional", provisional);
-  detail::put_array(out, "compatible_features");
-  detail::put_array(out, "incompatible_features");
-  detail::put(out, "sequence", of.sequence);
-  detail::put(out, "parent", of.parent);
-  detail::put(out, "attempt", hex(of.attempt));
-  detail::put(out, "step", of.step);
-  detail::put(out, "created", of.created);
-  detail::put_flag(out, "full", of.full);
-  detail::put(out, "strategy", of.strategy);
-  detail::json& history = detail::put_object(out, "history");
-  detail::put(history, "deltas", of.deltas);
-  detail::put_real(history, "share_sum", of.share_sum);
-  detail::put_real(history, "last_share", of.last_share);
-  detail::put(out, "restores", of.restores);
-  detail::write_list(out, "tables", of.tables);
-  detail::write_list(out, "dense", of.dense);
-  detail::write_list(out, "states", of.states);
+  detail::json_writer out;
+  out.open(nullptr, '{');
+  out.put("attempt", hex(of.attempt));
   detail::write_list(out, "codecs", of.codecs);
+  out.put_literal("compatible_features", "[]");
+  out.put("created", of.created);
+  detail::write_list(out, "dense", of.dense);
+  out.put("format", "checkrow");
+  out.put_flag("full", of.full);
+  out.open("history", '{');
+  out.put("deltas", of.deltas);
+  out.put_real("last_share", of.last_share);
+  out.put_real("share_sum", of.share_sum);
+  out.close('}');
+  out.put_literal("incompatible_features", "[]");
+  out.put("parent", of.parent);
   detail::write_list(out, "parts", of.parts);
+  out.put_flag("provisional", provisional);
+  out.put("restores", of.restores);
   detail::write_list(out, "segments", of.segments);
+  out.put("sequence", of.sequence);
+  detail::write_list(out, "states", of.states);
+  out.put("step", of.step);
+  out.put("strategy", of.strategy);
+  detail::write_list(out, "tables", of.tables);
   detail::write_list(out, "user", of.user);
-  std::string text = out.dump(-1, ' ', false, detail::json::error_handler_t::replace);
-  text.pop_back();  // the closing brace comes back with the checksum
-  return text + detail::checksum_of(text);
+  out.put("version", version);
+  return out.text() + detail::checksum_of(out.text());  // the closing brace is the checksum's
 }
 
 /// Reads a manifest from untrusted bytes. `name` is the blob's, for messages. Corrupt: not what was written;
@@ -65,8 +65,10 @@ inline constexpr std::size_t checksum_bytes = checksum_key.size() + 16 + checksu
   const std::string_view body = text.substr(0, text.size() - detail::checksum_bytes);
   if (text.substr(body.size()) != detail::checksum_of(body))
     return detail::corrupt_manifest(name, "the manifest's checksum does not match");
-  const detail::json in = detail::json::parse(std::string(body) + "}", nullptr, false);
-  if (!in.is_object()) return detail::corrupt_manifest(name, "the manifest is no JSON object");
+  const std::string whole = std::string(body) + "}";
+  const detail::json_view in{whole};
+  if (!in.is('{') || !detail::is_json(whole))
+    return detail::corrupt_manifest(name, "the manifest is no JSON object");
 
   std::string wrong;
   detail::json_reader reader(wrong);
@@ -75,8 +77,9 @@ inline constexpr std::size_t checksum_bytes = checksum_key.size() + 16 + checksu
   std::vector<std::string> features;
   reader.text(in, "format", format_name);
   reader.number(in, "version", format_version);
-  for (const detail::json& feature : reader.array(in, "incompatible_features"))
-    features.push_back(feature.is_string() ? feature.get_ref<const std::string&>() : feature.dump());
+  detail::json_view key_of_none, feature;
+  for (auto items = reader.array(in, "incompatible_features"); items.next(key_of_none, feature);)
+    if (!feature.get(features.emplace_back())) features.back() = feature.text;
   if (wrong.empty() && format_name != "checkrow") wrong = "\"format\" is not \"checkrow\"";
   if (!wrong.empty()) return detail::corrupt_manifest(name, wrong);
   if (format_version != version)
@@ -96,7 +99,7 @@ inline constexpr std::size_t checksum_bytes = checksum_key.size() + 16 + checksu
   reader.number(in, "created", out.created);
   reader.flag(in, "full", out.full);
   reader.text(in, "strategy", out.strategy);
-  const detail::json& history = reader.at(in, "history");
+  const detail::json_view history = reader.at(in, "history");
   reader.number(history, "deltas", out.deltas);
   reader.real(history, "share_sum", out.share_sum);
   reader.real(history, "last_share", out.last_share);
