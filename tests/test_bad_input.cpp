@@ -249,11 +249,7 @@ TEST_CASE("restore options that are not built yet are refused by name, before an
   toy::model model;
   checkpointer ckpt{exact{}, saves.store};
   model.attach(ckpt);
-  for (const restore_options& asked :
-       {restore_options{.tables = {"users"}}, restore_options{.rows = row_range{0, 1}},
-        restore_options{.rename = {{"a", "b"}}}, restore_options{.allow_more_rows = true},
-        restore_options{.step = 1}, restore_options{.consistency = consistency_level::freshest}})
-    CHECK(refusal(ckpt, asked).kind == error_kind::unsupported);
+  CHECK(refusal(ckpt, {.consistency = consistency_level::freshest}).kind == error_kind::unsupported);
   CHECK(model == toy::model{});
 }
 

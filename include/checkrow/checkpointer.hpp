@@ -4,6 +4,7 @@
 #include <checkrow/capture/copy_on_touch.hpp>
 #include <checkrow/capture/stop_and_copy.hpp>
 #include <checkrow/codecs/builtin.hpp>
+#include <checkrow/detail/rebind.hpp>
 #include <checkrow/detail/restore_path.hpp>
 #include <checkrow/due.hpp>
 #include <checkrow/policies.hpp>
@@ -35,7 +36,7 @@ struct lone_codec_of<codec_set<Codec>> {
 /// many threads; registration and restore from one. Its destructor finishes a running save and never throws.
 /// Every throwing call has a try_ form that returns a status or a result instead.
 template <class Policies>
-class checkpointer {
+class checkpointer : private detail::table_owner {
  public:
   using codecs = typename Policies::codecs;
   using tracker = typename Policies::tracker;
@@ -138,21 +139,24 @@ class checkpointer {
 
   /// Restores the newest whole checkpoint into the registered model; none where nothing was ever saved.
   /// Damaged checkpoints are passed over, and reported. Afterwards nothing is dirty, and deltas go on from
-  /// there. Errors: corrupt (none is whole), misuse (the schema differs; a load_state() refused), unsupported
-  /// (a codec, version or option), io. The text says whether the model's contents are undefined.
+  /// there. Errors: corrupt (none is whole), not_found (no checkpoint of the step asked for), misuse (the
+  /// schema differs; names that do not exist; a load_state() refused), unsupported (a codec, version or
+  /// option), io. The text says whether the model's contents are undefined.
   [[nodiscard]] result<std::optional<restored>> try_restore(const restore_options& asked = {}) {
     if (path_.gate.inside()) return inside("restore");
     const auto lock = hold();
     bool touched = !fresh_;
     for (const auto& table : path_.model.tables) touched |= table->dirty() != 0;
     path_.gate.close();
-    detail::restore_path restore(path_, asked, asked.verify_first.value_or(touched));
+    detail::restore_path restore(path_, asked, touched);
     auto found = detail::guarded_result("restoring", path_.sink().where(), [&] { return restore.run(); });
     path_.gate.reopen();
     if (!found) path_.notify({.kind = event_kind::failed, .why = &found.error()});
     if (found && *found) {
       fresh_ = false;
-      if constexpr (!std::same_as<due_type, never_due>) timer_.restart((*found)->step);
+      const bool whole = asked.tables.empty() && !asked.rows;
+      if constexpr (!std::same_as<due_type, never_due>)
+        if (whole) timer_.restart((*found)->step);
     }
     return found;
   }
@@ -261,7 +265,8 @@ class checkpointer {
       return std::move(fits).error();
     const auto lock = hold();
     auto table = std::make_unique<detail::tracked_table<tracker, capture>>(
-        *std::move(described), tracker_, strategy_type::cursors, *capture_, path_.gate);
+        *std::move(described), tracker_, strategy_type::cursors, *capture_, path_.gate,
+        static_cast<detail::table_owner&>(*this));
     auto& stable = *table;
     const std::string registered = table->name;
     if (!detail::insert_by_name(
@@ -269,6 +274,16 @@ class checkpointer {
       return detail::name_taken("table", registered);
     path_.parent = nullptr;
     return table_type(stable);
+  }
+
+  [[nodiscard]] status rebind(detail::model_table& table, const column& weights,
+                              const std::vector<column>& others) override {
+    if (path_.gate.inside()) return inside("rebind");
+    const auto lock = hold();
+    path_.gate.close();
+    status done = detail::rebind_table(path_, table, weights, others);
+    path_.gate.reopen();
+    return done;
   }
 
   tracker tracker_;

@@ -58,10 +58,10 @@ concept row_codec = std::copyable<C> &&
 ///   begin(rows, since)    at a save's boundary, no touch running: O(1)
 ///   take(block)           once a block after begin(): folds the touches into every cursor, returns the rows
 ///                         of that block that the save has to write
-///   commit(cursors)       the save is durable: those cursors restart at its boundary. Touches may run.
-///                         A failed save commits nothing, so its rows are still changed
+///   commit(cursors)       the save is durable: those cursors restart at its boundary. Touches may run
 ///   mark(cursor, ids)     at restore: those rows count as changed since that cursor's point
 ///   clear()               at restore: nothing has changed
+///   grow(rows)            optional, for rebind: the table has more rows now, and the new ones are changed
 /// commit() and mark() ignore cursors that the strategy does not keep.
 template <class R>
 concept table_row_tracker = requires(R rows, const R seen, std::span<const std::uint64_t> ids,
@@ -146,6 +146,8 @@ concept blob_reader = std::movable<R> && requires(R reader, std::uint64_t offset
 ///   sweep(part) -> status             by the claim's holder: removes what dead writers left behind
 ///   writer_bytes() -> uint64          the most memory that one writer holds
 ///   notes() -> vector<error>          where it fell back to something slower, since the last call
+///   lease(name) -> result<lease>      the blob is there, and stays while the lease and its process live
+///   remove_unleased(name) -> result<bool>   with lease(): removes it, or false where somebody has one
 template <class S>
 concept sink = std::movable<S> && requires(S store, std::string_view name) {
   requires blob_writer<typename S::writer>;

@@ -21,11 +21,12 @@ enum class event_kind : unsigned char {
   passed_over,  ///< restore goes on with an older checkpoint; why says what is wrong with this one
   restored,     ///< rows, bytes: applied; seconds: in all
   fell_back,    ///< the sink goes on in a slower way: why says which and where. Nothing has failed
+  progress,     ///< of a restore: bytes of `total` are done (verified or applied); seconds: so far
 };
 
 [[nodiscard]] constexpr const char* to_string(event_kind kind) noexcept {
-  constexpr const char* names[] = {"sealed", "planned",   "captured",    "encoded",  "written",  "committed",
-                                   "failed", "collected", "passed_over", "restored", "fell_back"};
+  constexpr const char* names[] = {"sealed", "planned",   "captured",    "encoded",  "written",   "committed",
+                                   "failed", "collected", "passed_over", "restored", "fell_back", "progress"};
   return names[unsigned(kind)];
 }
 
@@ -40,6 +41,7 @@ struct event {
   double seconds = 0;
   const error* why = nullptr;
   const save_figures* figures = nullptr;  ///< all of a save's, once it is committed or has failed
+  std::uint64_t total = 0;                ///< of progress
 };
 
 /// Passed to a checkpointer beside its policies. Called from the thread that saves or restores and from the

@@ -9,10 +9,13 @@
 
 namespace checkrow::inline v0 {
 
-/// Which checkpoints stay: the newest by sequence, and every segment that they rest on. The rest is collected
-/// once a newer one is durable.
+/// Which checkpoints stay: those that any field names, and every segment that they rest on. The rest is
+/// collected once a newer one is durable, but for what somebody reads at that moment (see sink's leases).
 struct retention {
-  std::uint64_t last = 2;  ///< at least 1
+  std::uint64_t last = 2;   ///< the newest by sequence; at least 1
+  std::uint64_t every = 0;  ///< also those whose sequence number it divides; 0: none
+  std::uint64_t newer_than =
+      0;  ///< also those of the last so many seconds, by the clock of their writer; 0: none
 };
 
 struct options {

@@ -27,7 +27,8 @@ concept element_range = std::ranges::contiguous_range<R> && std::ranges::sized_r
     std::ranges::borrowed_range<R> && element<std::ranges::range_value_t<R>> &&
     !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 
-/// A view of one column's memory. It must stay where it is until the checkpointer is gone.
+/// A view of one column's memory. It must stay where it is until the checkpointer is gone, or the table is
+/// rebound.
 class column {
  public:
   /// A contiguous range; its width is its size divided by the table's rows, or as given (a table of no rows
@@ -67,16 +68,28 @@ struct table_options {
 
 namespace detail {
 
+/// What a handle asks of its checkpointer.
+class table_owner {
+ public:
+  /// Waits for the running save and for open scopes, then puts the table onto other memory.
+  [[nodiscard]] virtual status rebind(model_table& table, const column& weights,
+                                      const std::vector<column>& others) = 0;
+
+ protected:
+  ~table_owner() = default;
+};
+
 /// A table and its tracker. Its address is stable, so that handles are a pointer.
 template <row_tracker Tracker, capture_method Capture>
 class tracked_table final : public model_table {
  public:
   tracked_table(registered_table described, const Tracker& tracker, cursor_set kept,
-                typename Capture::staging& capture, batch_gate& batches)
+                typename Capture::staging& capture, batch_gate& batches, table_owner& checkpointer)
       : model_table(std::move(described)),
         tracked(tracker, rows, kept),
         captured(*this, tracked, capture),
-        gate(&batches) {}
+        gate(&batches),
+        owner(&checkpointer) {}
 
   [[nodiscard]] std::uint64_t dirty() const noexcept override { return tracked.dirty(); }
   [[nodiscard]] bool touched(std::uint64_t row) const noexcept override {
@@ -95,10 +108,20 @@ class tracked_table final : public model_table {
   void commit(cursor_set moved) noexcept override { tracked.commit(moved); }
   void mark(cursor since, std::span<const std::uint64_t> ids) noexcept override { tracked.mark(since, ids); }
   void clear() noexcept override { tracked.clear(); }
+  [[nodiscard]] bool grow(std::uint64_t more) override {
+    if constexpr (requires { tracked.grow(more); }) {
+      tracked.grow(more);
+      if constexpr (requires { captured.grow(more); }) captured.grow(more);
+      return true;
+    } else {
+      return static_cast<void>(more), false;
+    }
+  }
 
   typename Tracker::table_rows tracked;
   typename Capture::template table_part<typename Tracker::table_rows> captured;
   batch_gate* gate;
+  table_owner* owner;
 };
 
 template <row_tracker Tracker, capture_method Capture>
@@ -171,7 +194,33 @@ class table_handle {
     if (table_->rows != 0) Capture::touch_range(table_->tracked, table_->captured, 0, table_->rows);
   }
 
+  /// The table lies elsewhere from now on, with as many rows or more: weights of the same width, and the same
+  /// columns, at the same widths. Between two batches, as save(): waits for an unfinished save and for open
+  /// scopes; no touch outside a scope may run. The contents are the caller's to move; old memory is not read
+  /// any more. New rows count as touched, and a table that grew makes the next save a full one. Handles stay
+  /// valid. Misuse: fewer rows, other columns, a scope of this thread; unsupported: more rows with a tracker
+  /// that cannot grow. On an error nothing has changed.
+  template <element_range Weights>
+  [[nodiscard]] status try_rebind(Weights&& weights, const std::vector<column>& columns = {}) {
+    return table_->owner->rebind(*table_, column("weights", weights, table_->columns[0].shape.width),
+                                 columns);
+  }
+  template <element T>
+  [[nodiscard]] status try_rebind(strided<T> weights, const std::vector<column>& columns = {}) {
+    return table_->owner->rebind(*table_, column("weights", weights, table_->columns[0].shape.width),
+                                 columns);
+  }
+
 #if CHECKROW_EXCEPTIONS
+  template <element_range Weights>
+  void rebind(Weights&& weights, const std::vector<column>& columns = {}) {
+    unwrap(try_rebind(weights, columns));
+  }
+  template <element T>
+  void rebind(strided<T> weights, const std::vector<column>& columns = {}) {
+    unwrap(try_rebind(weights, columns));
+  }
+
   /// The throwing forms: misuse_error where an id is out of range, nothing else.
   template <std::ranges::input_range Ids>
   requires detail::row_id<std::remove_cv_t<std::ranges::range_value_t<Ids>>>

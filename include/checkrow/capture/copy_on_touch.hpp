@@ -62,6 +62,8 @@ class copy_on_touch::table_part {
   table_part(const detail::registered_table& table, TableRows& rows, staging& capture)
       : guard(table, words_, capture.pool()), words_(rows) {}
 
+  void grow(std::uint64_t rows) { guard.grow(rows); }
+
   detail::touch_guard guard;
 
  private:

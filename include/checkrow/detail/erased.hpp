@@ -38,6 +38,10 @@ class any_sink {
   [[nodiscard]] virtual status remove(std::string_view name) = 0;
   /// Takes the right to write a part, and sweeps what dead writers of it left.
   [[nodiscard]] virtual status claim(std::uint32_t part) = 0;
+  /// Keeps a blob from being collected while the pointer lives. A sink without leases gives an empty one.
+  [[nodiscard]] virtual result<std::shared_ptr<void>> lease(std::string_view name) = 0;
+  /// True: the blob is gone. False: it stays, since somebody has a lease.
+  [[nodiscard]] virtual result<bool> remove_unleased(std::string_view name) = 0;
   [[nodiscard]] virtual std::string where() const = 0;
   /// The most memory that one writer holds, as far as the sink says.
   [[nodiscard]] virtual std::uint64_t writer_bytes() const noexcept = 0;
@@ -61,6 +65,29 @@ class erased_sink final : public any_sink {
   }
   [[nodiscard]] status remove(std::string_view name) override {
     return guarded("the sink", where(), [&] { return sink_.remove(name); });
+  }
+  [[nodiscard]] result<std::shared_ptr<void>> lease(std::string_view name) override {
+    return guarded_result("the sink", where(), [&]() -> result<std::shared_ptr<void>> {
+      std::shared_ptr<void> held;
+      if constexpr (requires { sink_.lease(name); }) {
+        auto given = sink_.lease(name);
+        if (!given) return std::move(given).error();
+        using lease_type = std::remove_cvref_t<decltype(*given)>;
+        held = std::make_shared<lease_type>(*std::move(given));
+      }
+      return held;
+    });
+  }
+  [[nodiscard]] result<bool> remove_unleased(std::string_view name) override {
+    return guarded_result("the sink", where(), [&]() -> result<bool> {
+      if constexpr (requires { sink_.remove_unleased(name); })
+        return sink_.remove_unleased(name);
+      else {
+        status removed = sink_.remove(name);
+        if (!removed && removed.error().kind != error_kind::not_found) return std::move(removed).error();
+        return true;
+      }
+    });
   }
   [[nodiscard]] std::string where() const override { return sink_.where(); }
   [[nodiscard]] std::uint64_t writer_bytes() const noexcept override {

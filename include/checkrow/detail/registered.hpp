@@ -87,6 +87,8 @@ class model_table : public registered_table {
   virtual void commit(cursor_set moved) noexcept = 0;
   virtual void mark(cursor since, std::span<const std::uint64_t> ids) noexcept = 0;
   virtual void clear() noexcept = 0;
+  /// The table gets more rows, all of them changed; false where the tracker cannot.
+  [[nodiscard]] virtual bool grow(std::uint64_t more) = 0;
 };
 
 }  // namespace checkrow::inline v0::detail

@@ -261,7 +261,8 @@ class save_path {
 
   void collect(event told) {
     told.kind = event_kind::collected;
-    const auto gone = collect_garbage(*sink_, std::max<std::uint64_t>(settings.keep.last, 1), settings.part);
+    const auto gone =
+        collect_garbage(*sink_, settings.keep, settings.part, std::uint64_t(std::time(nullptr)));
     if (gone)
       told.rows = gone->blobs, told.bytes = gone->bytes;
     else

@@ -2,22 +2,25 @@
 #pragma once
 
 #include <checkrow/detail/blobs.hpp>
-#include <checkrow/detail/chunk_encoder.hpp>
 #include <checkrow/format/segment.hpp>
 
 namespace checkrow::inline v0::detail {
 
-/// A chunk that passed every check, in the reader's buffer until the next one is read.
+/// A chunk that passed every check, in the caller's buffer.
 struct checked_chunk {
   format::chunk_header header;
   std::span<const std::byte> payload;
   std::vector<std::uint64_t> ids;  ///< empty for a range, which is first to last
 
+  [[nodiscard]] std::uint64_t id(std::uint64_t slot) const noexcept {
+    return ids.empty() ? header.first + slot : ids[slot];
+  }
   [[nodiscard]] std::span<const std::byte> section(std::size_t column) const noexcept {
     return payload.subspan(header.columns[column].offset, header.columns[column].bytes);
   }
 };
 
+/// One segment. Once open, it may be used by several threads.
 class segment_reader {
  public:
   segment_reader(std::unique_ptr<any_reader> reader, const format::segment_entry& entry)
@@ -35,11 +38,15 @@ class segment_reader {
   [[nodiscard]] const format::segment_entry& entry() const noexcept { return *entry_; }
   [[nodiscard]] const std::vector<format::footer_entry>& chunks() const noexcept { return chunks_; }
 
-  /// Reads one chunk and checks everything but the contents of its column sections.
-  [[nodiscard]] status read(const format::footer_entry& at, checked_chunk& out) {
-    buffer_.reserve(at.bytes);
-    const std::span<std::byte> whole(buffer_.data(), at.bytes), head = whole.first(at.head_bytes);
-    if (status read = reader_->read(at.offset, whole); !read) return read;
+  /// Bytes of the segment, which the footer says are there.
+  [[nodiscard]] status read(std::uint64_t offset, std::span<std::byte> out) const {
+    return reader_->read(offset, out);
+  }
+
+  /// Checks everything of a chunk, whose bytes are in `whole`, but the contents of its column sections.
+  [[nodiscard]] status check(const format::footer_entry& at, std::span<std::byte> whole,
+                             checked_chunk& out) const {
+    const std::span<std::byte> head = whole.first(at.head_bytes);
     if (format::hash_head(head) != at.head_hash ||
         format::load<std::uint64_t>(head.data() + format::chunk_at::head_hash) != at.head_hash)
       return corrupt(at, "the checksum of a chunk's head does not match");
@@ -105,7 +112,6 @@ class segment_reader {
   std::unique_ptr<any_reader> reader_;
   const format::segment_entry* entry_;
   std::vector<format::footer_entry> chunks_;
-  raw_buffer buffer_;
 };
 
 }  // namespace checkrow::inline v0::detail

@@ -45,6 +45,11 @@ class touch_guard {
   }
 
   [[nodiscard]] std::uint64_t blocks() const noexcept { return blocks_; }
+  /// The table has more rows from now on. No save runs.
+  void grow(std::uint64_t rows) {
+    blocks_ = rows / 64 + (rows % 64 != 0);
+    states_.grow((blocks_ + 7) / 8);
+  }
   /// 0, or the running save's generation << 2.
   [[nodiscard]] std::uint8_t active() const noexcept { return active_.load(std::memory_order_acquire); }
 

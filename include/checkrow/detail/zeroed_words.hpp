@@ -45,6 +45,14 @@ class zeroed_words {
 #endif
   }
 
+  /// More words, the new ones zero. Pages that were never written stay unbacked.
+  void grow(std::uint64_t count) {
+    zeroed_words larger(count);
+    for (std::uint64_t i = 0; i < count_; ++i)
+      if (words_[i] != 0) larger[i] = words_[i];
+    *this = std::move(larger);
+  }
+
   [[nodiscard]] std::uint64_t& operator[](std::uint64_t i) const noexcept { return words_[i]; }
   [[nodiscard]] std::uint64_t size() const noexcept { return count_; }
 

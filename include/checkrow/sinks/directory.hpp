@@ -5,6 +5,8 @@
 
 #include <checkrow/concepts.hpp>
 #include <checkrow/detail/file.hpp>
+#include <checkrow/detail/file_lease.hpp>
+#include <checkrow/detail/file_reader.hpp>
 #include <checkrow/detail/write_behind.hpp>
 #include <memory>
 
@@ -30,8 +32,9 @@ struct directory {
   std::shared_ptr<detail::write_shared> shared = std::make_shared<detail::write_shared>();
 
   class writer;
-  class reader;
+  using reader = detail::file_reader;
   class claim_type;
+  class lease_type;
 
   [[nodiscard]] result<writer> create(std::string_view name) const;
   [[nodiscard]] result<reader> open(std::string_view name) const;
@@ -39,6 +42,8 @@ struct directory {
   [[nodiscard]] status remove(std::string_view name) const;
   [[nodiscard]] result<claim_type> claim(std::uint32_t part) const;
   [[nodiscard]] status sweep(std::uint32_t part) const;
+  [[nodiscard]] result<lease_type> lease(std::string_view name) const;
+  [[nodiscard]] result<bool> remove_unleased(std::string_view name) const;
   [[nodiscard]] std::string where() const { return path; }
   [[nodiscard]] std::uint64_t writer_bytes() const noexcept { return write.memory(); }
   [[nodiscard]] std::vector<error> notes() const { return shared->take_notes(); }
@@ -94,20 +99,6 @@ class directory::writer {
   directory to_;
 };
 
-/// Reads one file, from any number of threads.
-class directory::reader {
- public:
-  reader(detail::file file, std::uint64_t size) : file_(std::move(file)), size_(size) {}
-  [[nodiscard]] std::uint64_t bytes() const noexcept { return size_; }
-  [[nodiscard]] status read(std::uint64_t offset, std::span<std::byte> out) const {
-    return file_.read(offset, out);
-  }
-
- private:
-  detail::file file_;
-  std::uint64_t size_;
-};
-
 /// The lock of one part: the kernel frees it with the descriptor, however the process ends.
 class directory::claim_type {
  public:
@@ -115,6 +106,15 @@ class directory::claim_type {
 
  private:
   detail::file lock_;
+};
+
+/// Keeps one blob, and what it lists, from being collected: a shared lock, which the kernel frees as well.
+class directory::lease_type {
+ public:
+  explicit lease_type(detail::file locked) : locked_(std::move(locked)) {}
+
+ private:
+  detail::file locked_;
 };
 
 inline status directory::sync_folder(const std::string& folder) const {
@@ -158,11 +158,17 @@ inline result<directory::writer> directory::create(std::string_view name) const 
 }
 
 inline result<directory::reader> directory::open(std::string_view name) const {
-  auto opened = detail::file::open(file_of(name), O_RDONLY, "cannot open");
-  if (!opened) return std::move(opened).error();
-  auto size = opened->size();
-  if (!size) return std::move(size).error();
-  return reader(*std::move(opened), *size);
+  return detail::file_reader::open(file_of(name));
+}
+
+inline result<directory::lease_type> directory::lease(std::string_view name) const {
+  auto locked = detail::lease_file(file_of(name));
+  if (!locked) return std::move(locked).error();
+  return lease_type(*std::move(locked));
+}
+
+inline result<bool> directory::remove_unleased(std::string_view name) const {
+  return detail::remove_unleased(file_of(name));
 }
 
 inline result<std::vector<blob>> directory::list() const {

@@ -107,6 +107,12 @@ struct throttled {
   { return to.claim(part); }
   [[nodiscard]] status sweep(std::uint32_t part) requires requires(Sink s) { s.sweep(part); }
   { return to.sweep(part); }
+  [[nodiscard]] auto lease(std::string_view name) requires requires(Sink s) { s.lease(name); }
+  { return to.lease(name); }
+  [[nodiscard]] result<bool> remove_unleased(std::string_view name) requires requires(Sink s) {
+    s.remove_unleased(name);
+  }
+  { return to.remove_unleased(name); }
   [[nodiscard]] auto writer_bytes() const noexcept requires requires(const Sink s) { s.writer_bytes(); }
   { return to.writer_bytes(); }
   [[nodiscard]] auto notes() requires requires(Sink s) { s.notes(); }

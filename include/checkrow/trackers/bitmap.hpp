@@ -18,8 +18,8 @@ struct bitmap {
 };
 
 /// Thread behaviour: touch() and touch_range() from any number of threads; commit() beside them; begin(),
-/// mark() and clear() only while no touch runs; take() so too, or under the lock that copy_on_touch has for
-/// the block (the checkpointer sees to it).
+/// mark(), clear() and grow() only while no touch runs; take() so too, or under the lock that copy_on_touch
+/// has for the block (the checkpointer sees to it).
 class bitmap::table_rows {
  public:
   table_rows(const bitmap&, std::uint64_t rows, cursor_set kept)
@@ -107,6 +107,17 @@ class bitmap::table_rows {
     zero(touched_);
     for (auto& changed : changed_) zero(changed);
     dirty_.store(0, std::memory_order_relaxed);
+  }
+
+  /// The table has more rows from now on: the new ones are changed since every point. (Optional: for rebind.)
+  void grow(std::uint64_t rows) {
+    const std::uint64_t old = rows_;
+    rows_ = rows;
+    blocks_ = rows / 64 + (rows % 64 != 0 ? 1 : 0);
+    touched_.grow(blocks_);
+    for (auto& changed : changed_)
+      if (changed.size() != 0 || old == 0) changed.grow(blocks_);
+    if (rows > old) touch_range(old, rows - old);
   }
 
  private:
