@@ -8,14 +8,21 @@ cd "$(dirname "$0")/.."
 suites=()
 for source in bench/*.cpp; do suites+=("$(basename "$source" .cpp)"); done
 usage() {
-  echo "usage: bash bench/run.sh SUITE... [--quick]"
+  echo "usage: bash bench/run.sh SUITE... [--quick] [--gib N]     (--gib: of save and restore)"
   echo "suites: ${suites[*]}"
 }
 
-wanted=() quick=()
-for word in "$@"; do
+wanted=() passed=()
+while [ $# -gt 0 ]; do
+  word=$1
+  shift
   case $word in
-    --quick) quick=(--quick) ;;
+    --quick) passed+=(--quick) ;;
+    --gib)
+      [ $# -gt 0 ] || { usage >&2 && exit 2; }
+      passed+=(--gib "$1")
+      shift
+      ;;
     -h | --help) usage && exit 0 ;;
     *)
       [[ " ${suites[*]} " == *" $word "* ]] || { usage >&2 && exit 2; }
@@ -40,5 +47,5 @@ fi
 
 for suite in "${wanted[@]}"; do
   say "$suite: $(nproc) cores, load $(cut -d ' ' -f 1 /proc/loadavg) before it began"
-  "build/release/bench/bench_$suite" "${quick[@]}" --json "build/bench/$suite.json"
+  "build/release/bench/bench_$suite" "${passed[@]}" --json "build/bench/$suite.json"
 done

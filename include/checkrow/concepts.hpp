@@ -141,8 +141,7 @@ concept blob_reader = std::movable<R> && requires(R reader, std::uint64_t offset
 ///   create(name) -> result<writer>    open(name) -> result<reader>    list() -> result<vector<blob>>
 ///   remove(name) -> status            where() -> string, for messages
 /// Optional:
-///   claim(part) -> result<claim>      the right to write that part, until the claim is destroyed; refused
-///                                     (misuse) while another writer holds it
+///   claim(part) -> result<claim>      the right to write that part; refused (misuse) while another holds it
 ///   sweep(part) -> status             by the claim's holder: removes what dead writers left behind
 ///   writer_bytes() -> uint64          the most memory that one writer holds
 ///   notes() -> vector<error>          where it fell back to something slower, since the last call

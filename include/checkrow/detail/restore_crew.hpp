@@ -76,7 +76,8 @@ class restore_crew {
     skip_empty_stages();
     std::vector<std::thread> others;
     const std::size_t wanted = std::min<std::size_t>(members_, runs_.size());
-    for (std::size_t i = 1; i < wanted; ++i) others.emplace_back([this] { work(false); });
+    for (std::size_t i = 1; i < wanted; ++i)  // where the system gives fewer, fewer take part
+      swallowed([&] { others.emplace_back([this] { work(false); }); });
     work(true);
     for (std::thread& other : others) other.join();
     if (failure_.ok() && progress) progress(done_bytes_);
