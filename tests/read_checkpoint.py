@@ -18,7 +18,7 @@ import numpy as np
 import xxhash
 
 DTYPES = {1: "<f4", 2: "<f2", 3: "<u2", 4: "<i4", 5: "<i8", 6: "u1", 7: "<f8", 8: "<u4", 9: "<u8"}  # bfloat16: bits
-QUANTISED = {2: (2, 3, 4, 8), 3: (2, 3, 4, 8), 4: (2, 3, 4), 5: (2, 3, 4)}
+QUANTISED = dict.fromkeys((2, 3, 4, 5), (2, 3, 4, 8))
 ROWS, DENSE, STATE = 1, 3, 4
 SEGMENT_HEADER = struct.Struct("<QHHI16sI28s")
 FOOTER_HEADER = struct.Struct("<IHHQII16sQ16s")
@@ -165,9 +165,10 @@ def read_chunk(chunk, entry, attempt, manifest):
         elif c_codec >= 0x8000:
             raise Unsupported(f"a user's own codec {c_codec:#x}")
         else:
-            need(kind == ROWS and i == 0 and width > 1 and code == 1, "only weights of float32 are quantised")
+            need(kind == ROWS and i == 0 and width > 1, "only weights are quantised")
+            need((code, element_bytes) in ((1, 4), (2, 2), (3, 2)), "elements that can't be quantised")
             need(c_bits in QUANTISED.get(c_codec, ()), f"unknown codec {c_codec} with {c_bits} bits")
-            arrays.append(read_quantised(section, c_codec, c_bits, rows, width))
+            arrays.append(read_quantised(section, c_codec, c_bits, rows, width, code))
     need(at == payload_size, "the payload has another size than its sections")
     return kind, table, ids, arrays
 
@@ -222,7 +223,7 @@ def read_rice(data, ks):
     return (zeros << ks) + read_fields(lower, np.cumsum(ks) - ks, ks)
 
 
-def read_quantised(section, codec, bits, rows, width):
+def read_quantised(section, codec, bits, rows, width, element):
     stride, qm = -(-width * bits // 8), (1 << bits) - 1
     exceptions, zero, extra, scale_bits, offset_bits, shift, zero1, lowest_scale, lowest_m, zero40 = \
         struct.unpack_from("<IIQBBBBHh40s", section)
@@ -248,21 +249,20 @@ def read_quantised(section, codec, bits, rows, width):
     m = np.where(narrow, lowest_m + m, 0)
     grid = 8 if bits == 8 else 16
     need(np.all(scale <= 65535), "a scale code is too large")
-    need(np.all(abs(m) <= (0 if codec == 3 else (1 << 14) - qm * grid)), "an offset is too large")
+    limit = 32767 if element != 1 else (1 << 14) - qm * grid
+    need(np.all(abs(m) <= (0 if codec == 3 else limit)), "an offset is too large")
     slots = np.frombuffer(section, "u1", rows * stride, 64).reshape(rows, stride)
     unpacked = np.unpackbits(slots, axis=1, bitorder="little")
     need(not unpacked[:, width * bits:].any(), "unused bits of codes aren't zero")
     q = unpacked[:, :width * bits].reshape(rows, width, bits) @ (1 << np.arange(bits))
 
     # All rows as NARROW ones first; a float32's products and sums below are exact in double.
-    s = ((scale + 15872) << 14).astype(np.uint32).view(np.float32).astype(np.float64)
-    if codec == 3:
-        y = (2 * q - qm) * (s / 2)[:, None]
+    if element != 1:
+        y = small_elements(q, scale, m, codec, qm, element)
     else:
-        y = (m[:, None] + q * grid) * (s / grid)[:, None]
-    y = y.astype(np.float32)
+        y = float_elements(q, scale, m, codec, qm, grid)
 
-    need(codec != 3 or not wide.any(), "a symmetric row is WIDE")
+    need(codec != 3 and element == 1 or not wide.any(), "a row that can't be WIDE is")
     y[~narrow] = 0
     need(not slots[~narrow & ~wide].any(), "a zero or RAW row has codes")
     directory = np.frombuffer(section, "<u4", 2 * exceptions, directory_at).reshape(-1, 2)
@@ -270,11 +270,43 @@ def read_quantised(section, codec, bits, rows, width):
     at = 0
     for slot, offset in directory.tolist():
         need(offset == at, "exception data doesn't follow each other")
-        floats = np.frombuffer(section, "<f4", 2 if wide[slot] else width, extra_at + offset)
+        floats = np.frombuffer(section, "<f4" if wide[slot] else y.dtype, 2 if wide[slot] else width, extra_at + offset)
         y[slot] = q[slot] * np.float64(floats[0]) + np.float64(floats[1]) if wide[slot] else floats
-        at += 4 * len(floats)
+        at += floats.nbytes
     need(at == extra, "exception data has another size")
     return y
+
+
+def float_elements(q, scale, m, codec, qm, grid):
+    s = ((scale + 15872) << 14).astype(np.uint32).view(np.float32).astype(np.float64)
+    if codec == 3:
+        y = (2 * q - qm) * (s / 2)[:, None]
+    else:
+        y = (m[:, None] + q * grid) * (s / grid)[:, None]
+    return y.astype(np.float32)
+
+
+def small_elements(q, scale, m, codec, qm, element):
+    def value_of(order):
+        bits = np.where(order >= 32768, order - 32768, 65535 - order).astype(np.uint16)
+        return bits.view(np.float16).astype(np.float32) if element == 2 else (bits.astype(np.uint32) << 16).view(np.float32)
+    high = value_of(scale)
+    low = -high if codec == 3 else value_of(m + 32768)
+    with np.errstate(all="ignore"):  # rows that aren't NARROW have parameters of no meaning
+        s = (high - low) * (np.float32(1) / np.float32(qm))
+        # fma: the product is exact in double; its sum with low is rounded to odd, so that rounding to float32 is the only one.
+        product, addend = q * s.astype(np.float64)[:, None], low.astype(np.float64)[:, None]
+        total = product + addend
+        part = total - product
+        error = (product - (total - part)) + (addend - part)
+        bits = total.view(np.int64)
+        away = np.where((error > 0) == (total > 0), 1, -1)
+        y = np.where((error != 0) & (bits & 1 == 0), bits + away, bits).view(np.float64).astype(np.float32)
+        if element == 2:
+            return (y.astype(np.float16) + np.float16(0)).astype("<f2")
+        bits = y.view(np.uint32)
+        rounded = ((bits.astype(np.uint64) + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("<u2")
+        return np.where(rounded == 0x8000, 0, rounded).astype("<u2")
 
 
 # ----------------------------------------------------------------------------------------------------- checkpoint

@@ -12,14 +12,7 @@
 
 namespace {
 
-using all_codecs =
-    checkrow::codec_set<checkrow::exact, checkrow::uniform<8>, checkrow::uniform<4>, checkrow::uniform<3>,
-                        checkrow::uniform<2>, checkrow::uniform<8, checkrow::symmetric>,
-                        checkrow::uniform<4, checkrow::symmetric>, checkrow::uniform<3, checkrow::symmetric>,
-                        checkrow::uniform<2, checkrow::symmetric>, checkrow::adaptive<2, checkrow::greedy>,
-                        checkrow::adaptive<3, checkrow::greedy>, checkrow::adaptive<4, checkrow::greedy>,
-                        checkrow::adaptive<2, checkrow::refit>, checkrow::adaptive<3, checkrow::refit>,
-                        checkrow::adaptive<4, checkrow::refit>>;
+using all_codecs = checkrow::detail::builtin_codecs;
 template <class Strategy>
 using checkpointer_of = checkrow::checkpointer<checkrow::policies<all_codecs, Strategy, checkrow::directory>>;
 
@@ -75,6 +68,10 @@ class model {
     add_quantised("refit2", checkrow::adaptive<2, checkrow::refit>{}, dims);
     add_quantised("refit3", checkrow::adaptive<3, checkrow::refit>{}, dims);
     add_quantised("refit4", checkrow::adaptive<4, checkrow::refit>{}, dims);
+    add_quantised("greedy8", checkrow::adaptive<8, checkrow::greedy>{}, dims);
+    add_quantised("refit8", checkrow::adaptive<8, checkrow::refit>{}, dims);
+    add_small_floats<checkrow::half_bits>("half");
+    add_small_floats<checkrow::bfloat16_bits>("bfloat16");
     // Enough rows for several chunks and for deltas of all index kinds.
     add_floats("large_3", 100001, 3, checkrow::uniform<4>{});
     add_floats("large_64", 20001, 64, checkrow::adaptive<2, checkrow::refit>{});
@@ -171,7 +168,13 @@ class model {
   void fill_row(T* row, std::size_t width, std::uint64_t id) {
     if constexpr (std::is_same_v<T, float>)
       row_kinds::fill_row(random_, static_cast<row_kinds::kind>(id % row_kinds::kind_count), {row, width});
-    else
+    else if constexpr (sizeof(T) == 2) {
+      std::vector<float> wide(width);
+      fill_row(wide.data(), width, id);
+      for (std::size_t i = 0; i < width; ++i)
+        row[i].bits = std::is_same_v<T, checkrow::half_bits> ? checkrow::detail::narrow_half(wide[i])
+                                                             : checkrow::detail::narrow_bfloat16(wide[i]);
+    } else
       for (std::size_t i = 0; i < width; ++i) {
         const std::uint64_t bits = random_.next();
         std::memcpy(row + i, &bits, sizeof(T));
@@ -206,6 +209,21 @@ class model {
   void add_quantised(const std::string& name, checkrow::codec_choice codec,
                      std::span<const std::uint64_t> dims) {
     for (const std::uint64_t dim : dims) add_floats(name + "_" + std::to_string(dim), 115, dim, codec);
+  }
+
+  /// Rows of half or bfloat16 by each codec.
+  template <class T>
+  void add_small_floats(const std::string& type) {
+    checkrow::detail::builtin_codecs{}.for_each([&](const auto& codec) {
+      const checkrow::codec_choice choice = codec;
+      const std::string name = type + "_" + std::to_string(choice.id) + "_" + std::to_string(choice.bits);
+      const std::uint64_t rows = 115, dim = 19;
+      std::vector<std::function<void(std::uint64_t)>> fill;
+      auto weights = memory_of<T>(rows * dim);
+      add_dump(name + ".weights", weights.data(), dim * 2, dim * 2, rows);
+      fill.push_back(filler(weights.data(), dim * 2, dim));
+      tables_.push_back({checkpointer_.table(name, weights, dim, {.codec = choice}), rows, std::move(fill)});
+    });
   }
 
   void add_many_types() {

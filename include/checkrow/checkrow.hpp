@@ -5,6 +5,7 @@
 #include <checkrow/checkpointer.hpp>
 #include <checkrow/codecs/builtin.hpp>
 #include <checkrow/due.hpp>
+#include <checkrow/half.hpp>
 #include <checkrow/huge_pages.hpp>
 #include <checkrow/observer.hpp>
 #include <checkrow/options.hpp>

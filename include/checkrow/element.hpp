@@ -90,6 +90,13 @@ struct element_traits<_Float16> {
 };
 #endif
 
+#if defined(__BFLT16_MANT_DIG__) && !defined(__CUDACC__)
+template <>
+struct element_traits<__bf16> {
+  static constexpr auto type = element_type::bfloat16;
+};
+#endif
+
 /// Storage of an IEEE half, for trainers whose half type is a bit pattern.
 struct half_bits {
   std::uint16_t bits;

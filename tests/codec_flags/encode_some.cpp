@@ -34,6 +34,27 @@ std::uint64_t encode_with(std::span<const float> rows, std::size_t count, std::s
   return add_hash(add_hash(0xcbf29ce484222325, out.data(), out.size()), back.data(), back.size());
 }
 
+/// The same of the rows as half, then as bfloat16.
+template <class Codec>
+std::uint64_t encode_small_with(std::span<const float> rows, std::size_t count, std::size_t width) {
+  const Codec codec;
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const element_type element : {element_type::float16, element_type::bfloat16}) {
+    const column_shape shape{element, 2, static_cast<std::uint32_t>(width)};
+    std::vector<std::uint16_t> narrow(rows.size()), back(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      narrow[i] =
+          element == element_type::float16 ? detail::narrow_half(rows[i]) : detail::narrow_bfloat16(rows[i]);
+    std::vector<std::byte> out(codec.bound(shape, count));
+    const row_view from{reinterpret_cast<const std::byte*>(narrow.data()), 2 * width};
+    out.resize(codec.encode(shape, from, count, out.data()));
+    if (!codec.decode(shape, out, count, {reinterpret_cast<std::byte*>(back.data()), 2 * width})) return 0;
+    hash = add_hash(hash, out.data(), out.size());
+    hash = add_hash(hash, reinterpret_cast<const std::byte*>(back.data()), 2 * back.size());
+  }
+  return hash;
+}
+
 std::uint64_t encode(int engine, int codec, std::span<const float> rows, std::size_t count,
                      std::size_t width) {
   using encoder = std::uint64_t (*)(std::span<const float>, std::size_t, std::size_t);
@@ -52,6 +73,12 @@ std::uint64_t encode(int engine, int codec, std::span<const float> rows, std::si
       encode_with<adaptive<2, refit>>,
       encode_with<adaptive<3, refit>>,
       encode_with<adaptive<4, refit>>,
+      encode_with<adaptive<8, refit>>,
+      encode_small_with<uniform<8>>,
+      encode_small_with<uniform<3, symmetric>>,
+      encode_small_with<adaptive<4, greedy>>,
+      encode_small_with<adaptive<2, refit>>,
+      encode_small_with<adaptive<8, refit>>,
   };
   if (!use_codec_engine(static_cast<codec_engine>(engine))) return 0;
   return encoders[codec](rows, count, width);

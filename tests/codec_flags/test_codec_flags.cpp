@@ -34,7 +34,8 @@ std::uint64_t hash_of(const codec_flags::flavour& flavour, int engine, int codec
 constexpr std::uint64_t golden[codec_flags::codecs] = {
     0x1184b21e332445de, 0xd25bea20c16b7da3, 0x1a3552cfa0627628, 0xac8bf6cf93850205, 0x035c5c594e254a31,
     0xfcc2e2f46ee52649, 0xe76fcab2f69b6ced, 0xf6dd5883d0ff4bc2, 0x79cca2072838f59d, 0x23a34feaf6e9b0d4,
-    0x64964f0522efc4f9, 0x74eb3fb9439ef714, 0xbf4936aa5012a447, 0xcaff708b67e170aa,
+    0x64964f0522efc4f9, 0x74eb3fb9439ef714, 0xbf4936aa5012a447, 0xcaff708b67e170aa, 0x324714d9a3ec6154,
+    0x8a5387dd533a0aa2, 0x2fa7c79f0b36438f, 0x36cc742ffb6022b9, 0xf9cda8a045b4be26, 0xb5e35952819d3134,
 };
 
 }  // namespace

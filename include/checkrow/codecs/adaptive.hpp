@@ -3,8 +3,8 @@
 
 #include <checkrow/concepts.hpp>
 #include <checkrow/detail/greedy_search.hpp>
-#include <checkrow/detail/quantized_section.hpp>
 #include <checkrow/detail/refit_search.hpp>
+#include <checkrow/detail/small_section.hpp>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -33,13 +33,14 @@ struct greedy {
   static constexpr std::string_view name = "adaptive greedy";
   static constexpr std::uint32_t version = 1;
 
-  int bins = 0;        ///< 1 to 2^20; 0: 25 at 2 and 3 bits, 45 at 4 bits
+  int bins = 0;        ///< 1 to 2^20; 0: 25 at 2 and 3 bits, 45 at 4 bits, 200 at 8
   float ratio = 0.5f;  ///< 0 to 1: how much of the range may be given up
 
   [[nodiscard]] detail::narrow_grid propose(const detail::float_row& row, const detail::row_range& range,
                                             int codec_bits) const noexcept {
     constexpr int most = 1 << 20;
-    const int count = bins <= 0 ? (codec_bits == 4 ? 45 : 25) : bins < most ? bins : most;
+    const int usual = codec_bits == 8 ? 200 : codec_bits == 4 ? 45 : 25;
+    const int count = bins <= 0 ? usual : bins < most ? bins : most;
     return detail::greedy_grid(row, range, codec_bits, count, detail::greedy_turns(count, ratio));
   }
 };
@@ -59,13 +60,13 @@ struct refit {
 static_assert(grid_search<greedy>);
 static_assert(grid_search<refit>);
 
-/// `Bits` bits per element of float32 columns, width >= 2. Elements outside the range that was found get its
-/// nearest end. Rows whose min/max grid is exact already, and rows far from zero, are stored as uniform does.
-/// Encoding a decoded row gives the same bytes again; -0 comes back as +0.
+/// `Bits` bits per element of float32, half and bfloat16 columns, width >= 2. Elements outside the range that
+/// was found get its nearest end. Rows whose min/max grid is exact already, and rows far from zero, are
+/// stored as uniform does. Encoding a decoded row gives the same bytes again; -0 comes back as +0.
 template <int Bits, grid_search Search = refit>
 struct adaptive {
-  static_assert(Bits == 2 || Bits == 3 || Bits == 4,
-                "checkrow: adaptive<Bits> comes in 2, 3 and 4 bits per element; at 8 bits use uniform<8>");
+  static_assert(Bits == 2 || Bits == 3 || Bits == 4 || Bits == 8,
+                "checkrow: adaptive<Bits> comes in 2, 3, 4 and 8 bits per element");
 
   static constexpr std::uint16_t id = Search::id;
   static constexpr std::uint8_t bits = Bits;
@@ -85,6 +86,9 @@ struct adaptive {
   /// n < 2^32.
   [[nodiscard]] std::size_t encode(const column_shape& shape, row_view rows, std::size_t n,
                                    std::byte* out) const noexcept {
+    if (shape.element_bytes == 2)
+      return detail::encode_small_section(shape, rows, n, detail::row_grid::asymmetric, Bits, out,
+                                          {this, &grid_as_floats});
     detail::batch_encoder batches = nullptr;
     if constexpr (std::same_as<Search, refit>)
       batches = detail::batch_encoder_of<Bits, detail::batch_kind::refit>(shape.width);
@@ -95,11 +99,19 @@ struct adaptive {
 
   [[nodiscard]] bool decode(const column_shape& shape, std::span<const std::byte> bytes, std::size_t n,
                             row_span rows) const noexcept {
-    return accepts(shape) && detail::decode_section<Bits>(shape, bytes, n, detail::row_grid::asymmetric, rows,
-                                                          detail::batch_decoder_of<Bits>());
+    constexpr auto grid = detail::row_grid::asymmetric;
+    if (!accepts(shape)) return false;
+    if (shape.element_bytes == 2) return detail::decode_small_section(shape, bytes, n, grid, Bits, rows);
+    return detail::decode_section<Bits>(shape, bytes, n, grid, rows, detail::batch_decoder_of<Bits>());
   }
 
  private:
+  /// For rows of half and bfloat16: the grid that the row would have as float32.
+  [[nodiscard]] static detail::narrow_grid grid_as_floats(const void* codec,
+                                                          const detail::float_row& row) noexcept {
+    return static_cast<const adaptive*>(codec)->plan(row).narrow;
+  }
+
   /// The min/max plan, with the searched grid in it where the two rules allow: see row_arithmetic.hpp.
   [[nodiscard]] detail::row_plan plan(const detail::float_row& row) const noexcept {
     detail::row_plan plan = detail::plan_asymmetric(row, Bits);

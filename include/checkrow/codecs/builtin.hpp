@@ -22,10 +22,11 @@ enum class decode_outcome : unsigned char {
 };
 
 /// Every built-in id and bits. Decoding depends on neither the search nor its settings.
-using builtin_codecs = codec_set<exact, uniform<2>, uniform<3>, uniform<4>, uniform<8>, uniform<2, symmetric>,
-                                 uniform<3, symmetric>, uniform<4, symmetric>, uniform<8, symmetric>,
-                                 adaptive<2, greedy>, adaptive<3, greedy>, adaptive<4, greedy>,
-                                 adaptive<2, refit>, adaptive<3, refit>, adaptive<4, refit>>;
+using builtin_codecs =
+    codec_set<exact, uniform<2>, uniform<3>, uniform<4>, uniform<8>, uniform<2, symmetric>,
+              uniform<3, symmetric>, uniform<4, symmetric>, uniform<8, symmetric>, adaptive<2, greedy>,
+              adaptive<3, greedy>, adaptive<4, greedy>, adaptive<8, greedy>, adaptive<2, refit>,
+              adaptive<3, refit>, adaptive<4, refit>, adaptive<8, refit>>;
 
 /// Decodes n rows that any built-in codec wrote; `bytes` is untrusted.
 [[nodiscard]] inline decode_outcome decode_builtin(codec_choice choice, const column_shape& shape,

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <checkrow/concepts.hpp>
-#include <checkrow/detail/quantized_section.hpp>
+#include <checkrow/detail/small_section.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -16,9 +16,10 @@ struct asymmetric {};
 /// From -max|x| to max|x|: a step a row, no offset. Zero is not one of the levels.
 struct symmetric {};
 
-/// `Bits` bits per element of float32 columns, width >= 2. Encoding a decoded row gives the same bytes again.
-/// -0 comes back as +0, except in rows that are kept as they are: those with NaN or infinity, or with all
-/// elements below 2^-96 (symmetric: whose step would be below 2^-96 or at 2^32 and above).
+/// `Bits` bits per element of float32, half and bfloat16 columns, width >= 2. Encoding a decoded row gives
+/// the same bytes again. -0 comes back as +0, except in rows that are kept as they are: those with NaN or
+/// infinity, or with all elements below 2^-96 (symmetric: whose step would be below 2^-96 or at 2^32 and
+/// above).
 template <int Bits, class Range = asymmetric>
 struct uniform {
   static_assert(Bits == 2 || Bits == 3 || Bits == 4 || Bits == 8,
@@ -43,6 +44,7 @@ struct uniform {
   /// n < 2^32.
   [[nodiscard]] std::size_t encode(const column_shape& shape, row_view rows, std::size_t n,
                                    std::byte* out) const noexcept {
+    if (shape.element_bytes == 2) return detail::encode_small_section(shape, rows, n, grid, Bits, out);
     const auto plan = [](const detail::float_row& row) noexcept {
       if constexpr (is_symmetric)
         return detail::plan_symmetric(row, Bits);
@@ -56,8 +58,9 @@ struct uniform {
 
   [[nodiscard]] bool decode(const column_shape& shape, std::span<const std::byte> bytes, std::size_t n,
                             row_span rows) const noexcept {
-    return accepts(shape) &&
-           detail::decode_section<Bits>(shape, bytes, n, grid, rows, detail::batch_decoder_of<Bits>());
+    if (!accepts(shape)) return false;
+    if (shape.element_bytes == 2) return detail::decode_small_section(shape, bytes, n, grid, Bits, rows);
+    return detail::decode_section<Bits>(shape, bytes, n, grid, rows, detail::batch_decoder_of<Bits>());
   }
 
  private:

@@ -19,8 +19,9 @@ template <int Bits, batch_kind Kind>
     if (engine == codec_engine::avx512) return avx512::encode_uniform<Bits>;
     if (engine == codec_engine::avx2) return avx2::encode_uniform<Bits>;
   } else {
-    if (engine == codec_engine::avx512 && width <= avx512::refit_limit) return avx512::encode_refit<Bits>;
-    if (engine == codec_engine::avx2 && width <= avx2::refit_limit) return avx2::encode_refit<Bits>;
+    if (engine == codec_engine::avx512 && width <= avx512::refit_limit_of(Bits))
+      return avx512::encode_refit<Bits>;
+    if (engine == codec_engine::avx2 && width <= avx2::refit_limit_of(Bits)) return avx2::encode_refit<Bits>;
   }
 #endif
   return nullptr;

@@ -16,10 +16,13 @@
 
 namespace checkrow::inline v0::detail {
 
-/// The columns that quantizing codecs take: float32, at least two elements. (One element would need more
-/// bytes for its parameters than it has.)
+/// The columns that quantizing codecs take: float32, half and bfloat16, at least two elements. (One element
+/// would need more bytes for its parameters than it has.)
 [[nodiscard]] constexpr bool quantizable(const column_shape& shape) noexcept {
-  return shape.element == element_type::float32 && shape.element_bytes == 4 && shape.width >= 2;
+  if (shape.width < 2) return false;
+  if (shape.element == element_type::float32) return shape.element_bytes == 4;
+  return (shape.element == element_type::float16 || shape.element == element_type::bfloat16) &&
+         shape.element_bytes == 2;
 }
 
 /// The codes of one row, narrow or wide, packed into its slot.

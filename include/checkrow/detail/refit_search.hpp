@@ -77,6 +77,7 @@ inline constexpr std::size_t refit_widest = std::size_t{1} << 20;  // beyond it 
 }
 /// Fraction bits of a code before it is rounded.
 [[nodiscard]] constexpr int refit_fraction(int bits) noexcept { return 13 - bits; }
+[[nodiscard]] constexpr int refit_turns(int bits) noexcept { return bits == 8 ? 3 : 2; }
 
 /// The code of distance d above the grid's start, with I = 2^(15 + F) / step.
 [[nodiscard]] constexpr int refit_code(int d, int reciprocal, int bits) noexcept {
@@ -201,23 +202,34 @@ inline void refit_turn(const float_row& row, const refit_scale& to_units, int bi
   fit.gain = numerator * fit.step;
 }
 
-/// The refitted grid of a narrow row at 2 to 4 bits. Rows wider than refit_widest get an invalid one.
+/// The better of two chains of two turns, each from the best candidate of its parity; at 8 bits three turns
+/// from the row's own range, which is near enough there.
+[[nodiscard]] inline refit_fit best_fit(const float_row& row, const refit_scale& to_units,
+                                        int bits) noexcept {
+  refit_fit best{0, static_cast<float>(refit_units) / 255.0f, 0};
+  if (bits == 8) {
+    for (int turn = 0; turn < refit_turns(bits); ++turn) refit_turn(row, to_units, bits, best);
+    return best;
+  }
+  const refit_table& table = refit_tables[static_cast<std::size_t>(bits - 2)];
+  const std::array<std::size_t, 2> starts = refit_starts(row, to_units, table);
+  for (std::size_t chain = 0; chain < 2; ++chain) {
+    refit_fit fit{static_cast<float>(table.low[starts[chain]]), static_cast<float>(table.step[starts[chain]]),
+                  0};
+    for (int turn = 0; turn < refit_turns(bits); ++turn) refit_turn(row, to_units, bits, fit);
+    if (chain == 0 || fit.gain > best.gain) best = fit;
+  }
+  return best;
+}
+
+/// The refitted grid of a narrow row. Rows wider than refit_widest get an invalid one.
 [[nodiscard, gnu::noinline]] inline narrow_grid refit_grid(const float_row& row, const row_range& range,
                                                            int bits) noexcept {
   narrow_grid grid;
   if (row.width > refit_widest) return grid;
-  const refit_table& table = refit_tables[static_cast<std::size_t>(bits - 2)];
   const float across = range.max - range.min;
   const float scale = static_cast<float>(refit_units) / across;
-  const refit_scale to_units{scale, (0.0f - range.min) * scale};
-  const std::array<std::size_t, 2> starts = refit_starts(row, to_units, table);
-  refit_fit best{0, 1, 0};
-  for (std::size_t chain = 0; chain < 2; ++chain) {
-    refit_fit fit{static_cast<float>(table.low[starts[chain]]), static_cast<float>(table.step[starts[chain]]),
-                  0};
-    for (int turn = 0; turn < 2; ++turn) refit_turn(row, to_units, bits, fit);
-    if (chain == 0 || fit.gain > best.gain) best = fit;
-  }
+  const refit_fit best = best_fit(row, {scale, (0.0f - range.min) * scale}, bits);
   const auto top = static_cast<float>(top_code(bits));
   const float unit = across * (1.0f / static_cast<float>(refit_units));
   const float middle = fused(fused(best.step, 0.5f * top, best.low), unit, range.min);

@@ -41,6 +41,7 @@ inline constexpr std::size_t wide_bytes = 8;
 /// Offsets from the section's start. Sizes that overflow are the greatest size_t.
 struct section_layout {
   std::size_t width;
+  std::size_t element_bytes;  ///< 4, or 2: half and bfloat16
   std::size_t rows;
   std::size_t stride;
   std::size_t parameters;
@@ -51,6 +52,7 @@ struct section_layout {
 
   constexpr section_layout(const column_shape& shape, std::size_t n, int bits) noexcept
       : width(shape.width),
+        element_bytes(shape.element_bytes),
         rows(n),
         stride(packed_bytes(shape.width, bits)),
         parameters(align_section(multiply_add(n, stride, codes))),
@@ -59,10 +61,13 @@ struct section_layout {
   /// n rows of codes have to be in memory.
   constexpr void pack(parameter_frame of) noexcept { directory = align_section(parameters + of.bytes(rows)); }
 
-  [[nodiscard]] constexpr std::size_t raw_bytes() const noexcept { return 4 * width; }
+  [[nodiscard]] constexpr std::size_t raw_bytes() const noexcept { return element_bytes * width; }
+  /// Behind the greatest section, while one is written: a row as floats.
+  [[nodiscard]] constexpr std::size_t scratch() const noexcept { return element_bytes == 2 ? 4 * width : 0; }
   /// All rows raw.
   [[nodiscard]] constexpr std::size_t bound() const noexcept {
-    return multiply_add(rows, directory_entry_bytes + std::max(wide_bytes, raw_bytes()), directory);
+    return multiply_add(rows, directory_entry_bytes + std::max(wide_bytes, raw_bytes()),
+                        multiply_add(1, directory, scratch()));
   }
 };
 
@@ -107,8 +112,8 @@ struct section_layout {
   if (!all_zero(section + end, section + at.directory)) return false;
 
   const parameter_reader parameters = parameters_in(section, at);
-  const bool symmetric = grid == row_grid::symmetric;
-  if (!parameters.in_range(symmetric ? 0 : offset_limit(bits))) return false;
+  const bool symmetric = grid == row_grid::symmetric, small = at.element_bytes == 2;
+  if (!parameters.in_range(symmetric ? 0 : small ? 32767 : offset_limit(bits))) return false;
   if (at.width * static_cast<std::size_t>(bits) % 8 != 0)
     for (std::size_t row = 0; row < at.rows; ++row)
       if (!slot_is_clean(section + section_layout::codes + row * at.stride, at, row_class::narrow, bits))
@@ -124,7 +129,7 @@ struct section_layout {
       if (kind == row_class::zero || kind == row_class::raw) {
         if (!slot_is_clean(section + section_layout::codes + row * at.stride, at, kind, bits)) return false;
         if (kind == row_class::zero) continue;
-      } else if (kind != row_class::wide || symmetric) {
+      } else if (kind != row_class::wide || symmetric || small) {
         return false;
       }
       if (seen == exceptions) return false;

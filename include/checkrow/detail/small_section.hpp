@@ -1,0 +1,148 @@
+// Writes and reads quantized sections of half and bfloat16 rows. The layout is that of float32 rows, where a
+// narrow row's two parameters are its grid's ends: the scale is order_of(high), the offset order_of(low) -
+// 2^15 (0 where the codec is symmetric), and no row is wide.
+#pragma once
+
+#include <checkrow/detail/quantized_section.hpp>
+#include <checkrow/detail/small_rows.hpp>
+
+namespace checkrow::inline v0::detail {
+
+[[nodiscard]] constexpr small_type small_type_of(const column_shape& shape) noexcept {
+  return shape.element == element_type::float16 ? small_type::half : small_type::bfloat16;
+}
+
+/// A search for a better range, or none: the grid of a widened row, invalid where there is none.
+struct small_search {
+  const void* codec = nullptr;
+  narrow_grid (*grid_as_floats)(const void* codec, const float_row& row) noexcept = nullptr;
+};
+
+inline void pack_codes(int bits, const std::uint8_t* codes, std::size_t count, std::byte* out) noexcept {
+  if (bits == 2) return pack_codes<2>(codes, count, out);
+  if (bits == 3) return pack_codes<3>(codes, count, out);
+  if (bits == 4) return pack_codes<4>(codes, count, out);
+  std::memcpy(out, codes, count);
+}
+inline void unpack_codes(int bits, const std::byte* in, std::size_t count, std::uint8_t* codes) noexcept {
+  if (bits == 2) return unpack_codes<2>(in, count, codes);
+  if (bits == 3) return unpack_codes<3>(in, count, codes);
+  if (bits == 4) return unpack_codes<4>(in, count, codes);
+  std::memcpy(codes, in, count);
+}
+
+/// All codes of a row to its slot; false where the grid is not for this row.
+[[nodiscard]] inline bool write_small_codes(const float_row& row, const small_grid& grid, int bits,
+                                            std::byte* slot) noexcept {
+  for (std::size_t first = 0; first < row.width; first += block_elements) {
+    const float_row block = row.block(first, block_elements);
+    std::uint8_t codes[block_elements];
+    if (!small_codes(block, grid, codes)) return false;
+    pack_codes(bits, codes, block.width, slot);
+    slot += block_elements / 8 * static_cast<std::size_t>(bits);
+  }
+  return true;
+}
+
+/// Codes of a row that is neither zero nor out of range, by the searched grid where there is one that the row
+/// gives back, else by its min and max. An invalid grid: the row is raw.
+[[nodiscard]] inline small_grid write_small_row(small_type type, const float_row& row, const row_range& range,
+                                                bool symmetric, int bits, const small_search& search,
+                                                std::byte* slot) noexcept {
+  const float most = float_of(range.magnitude);
+  const float low = symmetric ? 0.0f - most : rounded_to(type, range.min);
+  const small_grid grid =
+      small_grid_of(type, low, symmetric ? most : rounded_to(type, range.max), bits, symmetric);
+  if (search.grid_as_floats != nullptr && range.min != range.max &&
+      !(grid.valid && on_small_grid(row, grid))) {
+    const narrow_grid found = search.grid_as_floats(search.codec, row);
+    if (found.valid) {
+      const block_grid ends = block_grid_of(found, bits);
+      const small_grid better = small_grid_of(
+          type, rounded_to(type, static_cast<float>(ends.offset) * ends.unit),
+          rounded_to(type, static_cast<float>(ends.offset + top_code(bits) * ends.granularity) * ends.unit),
+          bits, false);
+      if (better.valid && reaches_ends(better, range, false) && write_small_codes(row, better, bits, slot))
+        return better;
+    }
+  }
+  if (grid.valid && reaches_ends(grid, range, symmetric) && write_small_codes(row, grid, bits, slot))
+    return grid;
+  return {};
+}
+
+/// As encode_section, of rows that at.scratch() says there is room to widen.
+[[nodiscard]] inline std::size_t encode_small_section(const column_shape& shape, row_view rows, std::size_t n,
+                                                      row_grid kind, int bits, std::byte* out,
+                                                      small_search search = {}) noexcept {
+  const default_float_environment environment;
+  const section_layout at(shape, n, bits);
+  const small_type type = small_type_of(shape);
+  const bool symmetric = kind == row_grid::symmetric;
+  std::byte* const scratch = out + at.bound() - at.scratch();
+  std::uint32_t exceptions = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    widen_row(type, rows.row(i), at.width, scratch);
+    const float_row row{scratch, at.width};
+    const row_range range = range_of(row);
+    std::byte* const slot = out + at.codes + i * at.stride;
+    stored_parameters stored;  // zero
+    if (range.magnitude != 0) {
+      small_grid grid;
+      if (range.magnitude < infinite_magnitude)
+        grid = write_small_row(type, row, range, symmetric, bits, search, slot);
+      if (grid.valid) {
+        stored.scale = order_of(narrow(type, grid.high));
+        if (!symmetric) stored.offset = static_cast<std::int16_t>(order_of(narrow(type, grid.low)) - 32768);
+      } else {
+        stored.offset = static_cast<std::int16_t>(row_class::raw);
+        format::store(out + at.directory + exceptions++ * directory_entry_bytes,
+                      static_cast<std::uint32_t>(i));
+      }
+    }
+    format::store(out + at.parameters + i * parameter_bytes, stored);
+    if (stored.scale == 0) std::memset(slot, 0, at.stride);
+  }
+  return finish_section(at, rows, exceptions, bits, out);
+}
+
+/// As decode_section.
+[[nodiscard]] inline bool decode_small_section(const column_shape& shape, std::span<const std::byte> bytes,
+                                               std::size_t n, row_grid kind, int bits,
+                                               row_span rows) noexcept {
+  const default_float_environment environment;
+  section_layout at(shape, n, bits);
+  if (!section_is_valid(bytes, at, kind, bits)) return false;
+  const small_type type = small_type_of(shape);
+  const std::byte* const section = bytes.data();
+  const parameter_reader parameters = parameters_in(section, at);
+  const std::byte* raw =
+      section + at.directory + directory_entry_bytes * format::load<std::uint32_t>(section);
+  for (std::size_t i = 0; i < n; ++i) {
+    const stored_parameters stored = parameters[i];
+    std::byte* to = rows.row(i);
+    if (stored.kind() == row_class::raw) {
+      std::memcpy(to, raw, at.raw_bytes());
+      raw += at.raw_bytes();
+    } else if (stored.scale == 0) {
+      std::memset(to, 0, at.raw_bytes());
+    } else {
+      const float high = widen(type, bits_of_order(stored.scale));
+      const float low = kind == row_grid::symmetric
+                            ? 0.0f - high
+                            : widen(type, bits_of_order(static_cast<std::uint16_t>(stored.offset + 32768)));
+      const small_grid grid = stored_small_grid(type, low, high, bits);
+      const std::byte* slot = section + at.codes + i * at.stride;
+      for (std::size_t first = 0; first < at.width; first += block_elements) {
+        const std::size_t count = std::min(block_elements, at.width - first);
+        std::uint8_t codes[block_elements];
+        unpack_codes(bits, slot, count, codes);
+        decode_small_block(codes, count, grid, to + 2 * first);
+        slot += block_elements / 8 * static_cast<std::size_t>(bits);
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace checkrow::inline v0::detail

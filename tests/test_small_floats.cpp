@@ -1,0 +1,251 @@
+// Half and bfloat16: conversions against plain definitions, and rows of them through every quantizing codec.
+#include <checkrow/codecs/builtin.hpp>
+#include <checkrow/detail/row_errors.hpp>
+#include <cmath>
+#include <cstdlib>
+
+#include "catch_shim.hpp"
+#include "codec_contract.hpp"
+
+using namespace checkrow;
+using codec_contract::bytes;
+using detail::small_type;
+
+namespace {
+
+/// By the definition of the type: sign, exponent bits and fraction bits.
+double value_of(small_type type, std::uint16_t bits) {
+  const int fraction_bits = type == small_type::half ? 10 : 7, bias = type == small_type::half ? 15 : 127;
+  const int exponent = (bits & 0x7fff) >> fraction_bits, fraction = bits & ((1 << fraction_bits) - 1);
+  const double magnitude = exponent == 0
+                               ? std::ldexp(fraction, 1 - bias - fraction_bits)
+                               : std::ldexp(fraction + (1 << fraction_bits), exponent - bias - fraction_bits);
+  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+}
+
+constexpr std::uint16_t infinity_of(small_type type) { return type == small_type::half ? 0x7c00 : 0x7f80; }
+
+/// (rows, width) of two bytes an element.
+struct small_rows {
+  element_type element;
+  std::size_t count, width;
+  std::vector<std::uint16_t> values = std::vector<std::uint16_t>(count * width);
+
+  [[nodiscard]] column_shape shape() const { return {element, 2, static_cast<std::uint32_t>(width)}; }
+  [[nodiscard]] small_type type() const {
+    return element == element_type::float16 ? small_type::half : small_type::bfloat16;
+  }
+  [[nodiscard]] row_view view() const {
+    return {reinterpret_cast<const std::byte*>(values.data()), 2 * width};
+  }
+  [[nodiscard]] row_span span() { return {reinterpret_cast<std::byte*>(values.data()), 2 * width}; }
+};
+
+/// float32 rows of all kinds, or of one, rounded; of half some 2^-20 and other scales, too, so that denormals
+/// occur.
+small_rows rounded_rows(element_type element, std::uint64_t seed, std::size_t count, std::size_t width,
+                        int kind = -1) {
+  const detail::default_float_environment environment;
+  small_rows rows{element, count, width};
+  row_kinds::random_source random{seed};
+  std::vector<float> one(width);
+  for (std::size_t i = 0; i < count; ++i) {
+    const int k = kind < 0 ? static_cast<int>(i % (row_kinds::kind_count + 2)) : kind;
+    if (k < row_kinds::kind_count)
+      row_kinds::fill_row(random, static_cast<row_kinds::kind>(k), one);
+    else
+      row_kinds::fill_row(random, row_kinds::kind::gauss, one);
+    const float scale = kind >= 0 || k < row_kinds::kind_count
+                            ? 1.0f
+                            : row_kinds::power_of_two(k == row_kinds::kind_count ? -24 + random.between(0, 8)
+                                                                                 : random.between(-110, 110));
+    for (std::size_t d = 0; d < width; ++d) {
+      std::uint16_t& x = rows.values[i * width + d];
+      x = rows.type() == small_type::half ? detail::narrow_half(one[d] * scale)
+                                          : detail::narrow_bfloat16(one[d] * scale);
+      if (k == static_cast<int>(row_kinds::kind::random_bits)) x = static_cast<std::uint16_t>(random.next());
+    }
+  }
+  return rows;
+}
+
+template <class Codec>
+small_rows round_trip(const Codec& codec, const small_rows& rows, bytes& section) {
+  section = codec_contract::encode(codec, rows.shape(), rows.view(), rows.count);
+  small_rows back{rows.element, rows.count, rows.width};
+  REQUIRE(codec.decode(rows.shape(), section, rows.count, back.span()));
+  return back;
+}
+
+std::uint32_t exceptions_in(const bytes& section) {
+  std::uint32_t count;
+  std::memcpy(&count, section.data(), 4);
+  return count;
+}
+
+/// Mean of the rows' relative l2 errors.
+template <class Codec>
+double mean_error(const Codec& codec, const small_rows& rows) {
+  bytes section;
+  const small_rows back = round_trip(codec, rows, section);
+  double sum = 0;
+  for (std::size_t i = 0; i < rows.count; ++i)
+    sum += detail::relative_error(rows.shape(), rows.view().row(i), back.view().row(i));
+  return sum / static_cast<double>(rows.count);
+}
+/// The same of the same values as float32.
+template <class Codec>
+double mean_error_as_floats(const Codec& codec, const small_rows& rows) {
+  codec_contract::float_rows wide{rows.count, rows.width}, back = wide;
+  for (std::size_t i = 0; i < rows.values.size(); ++i)
+    wide.values[i] = detail::widen(rows.type(), rows.values[i]);
+  REQUIRE(codec_contract::decode(codec, codec_contract::encode(codec, wide), back));
+  double sum = 0;
+  for (std::size_t i = 0; i < rows.count; ++i)
+    sum += detail::relative_error(wide.shape(), wide.view().row(i), back.view().row(i));
+  return sum / static_cast<double>(rows.count);
+}
+
+template <class F>
+void for_both_types(F&& f) {
+  for (const element_type element : {element_type::float16, element_type::bfloat16}) f(element);
+}
+
+using symmetric_2 = uniform<2, symmetric>;
+using symmetric_3 = uniform<3, symmetric>;
+using symmetric_4 = uniform<4, symmetric>;
+using symmetric_8 = uniform<8, symmetric>;
+using greedy_2 = adaptive<2, greedy>;
+using greedy_3 = adaptive<3, greedy>;
+using greedy_4 = adaptive<4, greedy>;
+using refit_2 = adaptive<2, refit>;
+using refit_3 = adaptive<3, refit>;
+using refit_4 = adaptive<4, refit>;
+using refit_8 = adaptive<8, refit>;
+
+}  // namespace
+
+TEST_CASE("half and bfloat16 widen exactly and narrow to the nearest, half to even") {
+  for (const small_type type : {small_type::half, small_type::bfloat16}) {
+    std::size_t wrong = 0;
+    for (unsigned i = 0; i < 0x10000; ++i) {
+      const auto bits = static_cast<std::uint16_t>(i);
+      const float wide = detail::widen(type, bits);
+      if ((bits & 0x7fff) > infinity_of(type)) {
+        wrong += wide == wide;
+        continue;
+      }
+      if ((bits & 0x7fff) == infinity_of(type)) {
+        wrong += !std::isinf(wide) || std::signbit(wide) != (bits >> 15 != 0);
+        continue;
+      }
+      wrong += static_cast<double>(wide) != value_of(type, bits);
+      wrong += detail::narrow(type, wide) != (bits == 0x8000 ? 0 : bits);
+      // The point half way to the next greater magnitude, and its neighbours.
+      const double next = value_of(type, static_cast<std::uint16_t>(bits + 1));
+      const auto half_way = static_cast<float>((value_of(type, bits) + next) / 2);
+      if (std::isinf(half_way) || static_cast<double>(half_way) != (value_of(type, bits) + next) / 2)
+        continue;
+      const auto even = static_cast<std::uint16_t>(bits + (bits & 1));
+      const auto same = [&](float x, std::uint16_t expected) {
+        return detail::narrow(type, x) != (expected == 0x8000 ? 0 : expected);
+      };
+      wrong += same(half_way, even);
+      wrong += same(std::nextafter(half_way, static_cast<float>(next)), static_cast<std::uint16_t>(bits + 1));
+      wrong += same(std::nextafter(half_way, wide), bits);
+    }
+    CHECK(wrong == 0);
+    CHECK(detail::narrow(type, std::numeric_limits<float>::infinity()) == infinity_of(type));
+    CHECK((detail::narrow(type, std::numeric_limits<float>::quiet_NaN()) & 0x7fff) > infinity_of(type));
+  }
+  CHECK(detail::narrow_half(65519.996f) == 0x7bff);
+  CHECK(detail::narrow_half(65520.0f) == 0x7c00);
+  CHECK(detail::narrow_half(1e30f) == 0x7c00);
+}
+
+TEMPLATE_TEST_CASE("Half and bfloat16 rows come back the same again", "[codec]", uniform<2>, uniform<3>,
+                   uniform<4>, uniform<8>, symmetric_2, symmetric_3, symmetric_4, symmetric_8, greedy_2,
+                   greedy_3, greedy_4, refit_2, refit_3, refit_4, refit_8) {
+  const TestType codec;
+  const char* const scale = std::getenv("CHECKROW_LONG_ROWS");  // by hand
+  const std::size_t more = scale != nullptr ? std::strtoull(scale, nullptr, 10) : 1;
+  for_both_types([&](element_type element) {
+    for (const std::size_t width : codec_contract::widths) {
+      for (std::size_t round = 0; round < more; ++round) {
+        CAPTURE(width, static_cast<int>(element), round);
+        const small_rows rows = rounded_rows(element, width + 1000 * round,
+                                             width > 1000  ? 60
+                                             : width > 100 ? 120
+                                                           : 400,
+                                             width);
+        bytes first, second;
+        const small_rows once = round_trip(codec, rows, first);
+        const small_rows twice = round_trip(codec, once, second);
+        REQUIRE(first == second);
+        REQUIRE(once.values == twice.values);
+        // A view with gaps, at odd addresses: the same bytes.
+        const std::size_t stride = 2 * width + 3;
+        bytes gaps(1 + stride * rows.count);
+        for (std::size_t i = 0; i < rows.count; ++i)
+          std::memcpy(gaps.data() + 1 + stride * i, rows.view().row(i), 2 * width);
+        REQUIRE(first == codec_contract::encode(codec, rows.shape(), {gaps.data() + 1, stride}, rows.count));
+      }
+    }
+    CHECK_FALSE(codec.accepts(column_shape{element, 2, 1}));
+    CHECK_FALSE(codec.accepts(column_shape{element, 4, 8}));
+  });
+}
+
+TEMPLATE_TEST_CASE("Usual half and bfloat16 rows lose as little as float32 ones", "[codec]", uniform<2>,
+                   uniform<4>, uniform<8>, symmetric_4, greedy_4, refit_2, refit_4) {
+  const TestType codec;
+  for_both_types([&](element_type element) {
+    for (const auto kind : {row_kinds::kind::gauss, row_kinds::kind::flat, row_kinds::kind::trained}) {
+      const small_rows rows = rounded_rows(element, 5, 1000, 64, static_cast<int>(kind));
+      bytes section;
+      static_cast<void>(round_trip(codec, rows, section));
+      CAPTURE(static_cast<int>(element), static_cast<int>(kind));
+      CHECK(exceptions_in(section) <= 1);
+      const double error = mean_error(codec, rows), as_floats = mean_error_as_floats(codec, rows);
+      // bfloat16 has 8 bits itself: half an ulp, 2^-9 at most, adds to the error.
+      const double own = element == element_type::bfloat16 ? 0x1p-9 : 0x1p-12;
+      CHECK(error <= 1.02 * std::sqrt(as_floats * as_floats + own * own));
+    }
+  });
+}
+
+TEST_CASE("Untrusted bytes of half rows are safe, and prefixes refused", "[codec]") {
+  row_kinds::random_source random{3};
+  for_both_types([&](element_type element) {
+    const uniform<3> codec;
+    const small_rows rows = rounded_rows(element, 9, 60, 7);
+    const bytes section = codec_contract::encode(codec, rows.shape(), rows.view(), rows.count);
+    small_rows to{element, rows.count, rows.width};
+    for (std::size_t size = 0; size < section.size(); ++size) {
+      const bytes prefix(section.begin(), section.begin() + static_cast<std::ptrdiff_t>(size));
+      REQUIRE_FALSE(codec.decode(rows.shape(), prefix, rows.count, to.span()));
+    }
+    std::size_t accepted = 0;
+    for (int trial = 0; trial < 4000; ++trial) {
+      bytes changed = section;
+      for (std::uint64_t flips = 1 + random.below(3); flips != 0; --flips)
+        changed[random.below(changed.size())] ^= static_cast<std::byte>(1 << random.below(8));
+      accepted += codec.decode(rows.shape(), changed, rows.count, to.span()) ? 1 : 0;
+    }
+    CHECK(accepted > 0);
+  });
+}
+
+TEST_CASE("Rows of half that no grid reproduces are kept exactly", "[codec]") {
+  for_both_types([](element_type element) {
+    for (const auto kind : {row_kinds::kind::not_finite, row_kinds::kind::constant, row_kinds::kind::zeros}) {
+      const small_rows rows = rounded_rows(element, 4, 100, 16, static_cast<int>(kind));
+      bytes section;
+      const small_rows back = round_trip(refit_4{}, rows, section);
+      for (std::size_t i = 0; i < rows.values.size(); ++i) {
+        const bool zero = rows.values[i] == 0x8000 && kind != row_kinds::kind::not_finite;
+        REQUIRE(back.values[i] == (zero ? 0 : rows.values[i]));
+      }
+    }
+  });
+}
