@@ -20,6 +20,7 @@ void interleave_now() {
 #include <random>
 
 #include "catch_shim.hpp"
+#include "moody_sink.hpp"
 
 using namespace checkrow;
 
@@ -81,39 +82,6 @@ struct witness {
   void load_state(std::span<const std::byte>) {}
 };
 
-/// Memory, but an append may be slow, block, or fail.
-struct moody {
-  struct moods {
-    std::atomic<int> microseconds{0};
-    std::atomic<bool> hangs{false};
-    std::atomic<int> fails_in{-1};
-  };
-  memory inner{};
-  std::shared_ptr<moods> mood = std::make_shared<moods>();
-
-  struct writer {
-    memory::writer inner;
-    std::shared_ptr<moods> mood;
-    status append(std::span<const std::byte> bytes) {
-      while (mood->hangs) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      if (mood->microseconds != 0) std::this_thread::sleep_for(std::chrono::microseconds(mood->microseconds));
-      if (mood->fails_in >= 0 && mood->fails_in-- == 0) return error{error_kind::io, "no", "moody", "", 5};
-      return inner.append(bytes);
-    }
-    status commit() { return inner.commit(); }
-    void abandon() noexcept { inner.abandon(); }
-  };
-  using reader = memory::reader;
-  result<writer> create(std::string_view name) {
-    auto made = inner.create(name);
-    return writer{*std::move(made), mood};
-  }
-  result<reader> open(std::string_view name) const { return inner.open(name); }
-  result<std::vector<blob>> list() const { return inner.list(); }
-  status remove(std::string_view name) { return inner.remove(name); }
-  std::string where() const { return "moody"; }
-};
-
 void check_restores(const memory& store, const stamped_model& expected) {
   stamped_model fresh(expected.records.size());
   checkpointer ckpt{exact{}, store};
@@ -132,6 +100,7 @@ struct crowd {
   unsigned saves = 8;
   std::size_t ids_a_touch = 40;
   bool skewed = true;
+  bool alike = false;  ///< from each boundary on, all threads touch the same rows in the same order
 };
 
 /// Threads train while saves run; each save has to be the model at its boundary. Rows are owned by a thread
@@ -146,12 +115,15 @@ void train_and_compare(Strategy strategy, copy_on_touch capture, crowd with, uns
   auto tables = model.attach(ckpt);
   ckpt.state("witness", at_boundary);
   std::atomic<bool> stop{false};
+  std::atomic<unsigned> step_now{0};
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < with.trainers; ++t)
     threads.emplace_back([&, t] {
       std::mt19937 random(seed * 100 + t);
       std::vector<std::uint32_t> ids;
+      unsigned seen = 0;
       while (!stop) {
+        if (with.alike && seen != step_now) random.seed(seed * 1000 + (seen = step_now));
         const std::size_t table = random() % 2;
         const std::uint32_t n = std::uint32_t(table == 0 ? with.rows : with.rows / 2);
         ids.clear();
@@ -173,6 +145,7 @@ void train_and_compare(Strategy strategy, copy_on_touch capture, crowd with, uns
     });
   for (unsigned step = 1; step <= with.saves; ++step) {
     const ticket saved = ckpt.save(step);
+    step_now = step;
     const auto expected = at_boundary.seen;
     saved.wait();
     check_restores(store, *expected);
@@ -194,6 +167,11 @@ TEST_CASE("a save under trainers holds every row as it was at its boundary") {
       train_and_compare(full{}, {}, {.workers = workers, .saves = 4, .ids_a_touch = ids, .skewed = false},
                         seed++);
     }
+}
+
+TEST_CASE("threads that meet at the same pending rows see each other's copies through") {
+  for (unsigned seed = 30; seed < 34; ++seed)
+    train_and_compare(full{}, {}, {.rows = 1500, .saves = 25, .skewed = false, .alike = true}, seed);
 }
 
 TEST_CASE("with hardly any aside memory touches wait, and saves are right all the same") {

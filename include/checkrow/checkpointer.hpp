@@ -77,15 +77,11 @@ class checkpointer : private detail::table_owner {
   template <element_range Values>
   [[nodiscard]] status try_dense(std::string name, Values&& values) {
     using value = std::remove_cv_t<std::ranges::range_value_t<Values>>;
-    if (status named = detail::check_name("dense parameter", name); !named) return named;
     const auto lock = hold();
-    detail::registered_dense dense{name, element_traits<value>::type, std::uint8_t{sizeof(value)},
-                                   std::ranges::size(values),
-                                   reinterpret_cast<std::byte*>(std::ranges::data(values))};
-    if (!detail::insert_by_name(
-            path_.model.dense, std::move(dense), [](const auto& d) -> const auto& { return d.name; }))
-      return detail::name_taken("dense parameter", name);
-    return {};
+    return detail::add(path_.model,
+                       detail::registered_dense{std::move(name), element_traits<value>::type,
+                                                std::uint8_t{sizeof(value)}, std::ranges::size(values),
+                                                reinterpret_cast<std::byte*>(std::ranges::data(values))});
   }
 
   /// Registers a state of the trainer: a trivially copyable object, or one with save_state() -> range of
@@ -93,13 +89,8 @@ class checkpointer : private detail::table_owner {
   /// boundary.
   template <class T>
   [[nodiscard]] status try_state(std::string name, T& state) {
-    if (status named = detail::check_name("state", name); !named) return named;
     const auto lock = hold();
-    if (!detail::insert_by_name(
-            path_.model.states, detail::register_state(name, state),
-            [](const auto& s) -> const auto& { return s.name; }))
-      return detail::name_taken("state", name);
-    return {};
+    return detail::add(path_.model, detail::register_state(std::move(name), state));
   }
 
   // ---------------------------------------------------------------------------------------------- training
@@ -117,14 +108,16 @@ class checkpointer : private detail::table_owner {
       return false;
   }
 
-  /// Saves the model as it is between two batches; `step` says where it is. Waits for an unfinished save and
-  /// for open batch scopes, takes what it needs, and returns; encoding and writing go on behind. A failure of
-  /// the save is in the ticket, told to the observer, and thrown by its wait() and by finish(): the rows stay
-  /// dirty, so the next save has them. Misuse: called inside a batch scope of the same thread.
+  /// Saves the model as it is between two batches; `step` says where it is. Waits for an unfinished save, or
+  /// cancels it, or does nothing (options::overlap), waits for open batch scopes, takes what it needs, and
+  /// returns; encoding and writing go on behind. A failure of the save is in the ticket, told to the
+  /// observer, and thrown by its wait() and by finish(): the rows stay dirty, so the next save has them.
+  /// Misuse: called inside a batch scope of the same thread.
   [[nodiscard]] result<ticket> try_save(std::uint64_t step) {
     const auto asked = detail::steady_clock::now();
     if (path_.gate.inside()) return inside("save");
-    const auto lock = hold();
+    const std::lock_guard lock(mutex_);
+    if (!path_.make_way()) return path_.skip(step);
     fresh_ = false;
     return path_.save(step, asked);
   }
@@ -134,6 +127,9 @@ class checkpointer : private detail::table_owner {
     const auto lock = hold();
     return path_.last_ticket == nullptr ? status{} : ticket(path_.last_ticket).try_wait();
   }
+
+  /// What was done so far. From any thread, at any time.
+  [[nodiscard]] statistics snapshot() const { return path_.events.snapshot(); }
 
   // -------------------------------------------------------------------------------------------- restoring
 

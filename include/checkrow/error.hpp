@@ -21,6 +21,7 @@ enum class error_kind : unsigned char {
   io,           ///< the storage said no: `os_error` holds errno where there is one
   misuse,       ///< a call or a model that does not fit; nothing was changed
   unsupported,  ///< a feature, codec or option that this build does not have
+  cancelled,    ///< a save that a later one ended, as options::overlap asks; its rows are still dirty
 };
 
 [[nodiscard]] constexpr const char* to_string(error_kind kind) noexcept {
@@ -35,6 +36,8 @@ enum class error_kind : unsigned char {
       return "misuse";
     case error_kind::unsupported:
       return "unsupported";
+    case error_kind::cancelled:
+      return "cancelled";
   }
   return "unknown";
 }
@@ -157,6 +160,7 @@ using corrupt_error = failure_of<error_kind::corrupt>;
 using io_error = failure_of<error_kind::io>;
 using misuse_error = failure_of<error_kind::misuse>;
 using unsupported_error = failure_of<error_kind::unsupported>;
+using cancelled_error = failure_of<error_kind::cancelled>;
 
 #if CHECKROW_EXCEPTIONS
 /// Throws the failure type that belongs to the error's kind.
@@ -170,6 +174,8 @@ using unsupported_error = failure_of<error_kind::unsupported>;
       throw io_error(std::move(failed));
     case error_kind::unsupported:
       throw unsupported_error(std::move(failed));
+    case error_kind::cancelled:
+      throw cancelled_error(std::move(failed));
     case error_kind::misuse:
       break;
   }

@@ -20,13 +20,17 @@ enum class event_kind : unsigned char {
   collected,    ///< old blobs were removed; rows: how many blobs; bytes: theirs; why is set where that failed
   passed_over,  ///< restore goes on with an older checkpoint; why says what is wrong with this one
   restored,     ///< rows, bytes: applied; seconds: in all
+  skipped,      ///< a save found another one running and did nothing, as options::overlap says
   fell_back,    ///< the sink goes on in a slower way: why says which and where. Nothing has failed
-  progress,     ///< of a restore: bytes of `total` are done (verified or applied); seconds: so far
+  /// Some 20 times a second at most; seconds: so far. Of a restore: bytes of `total` are verified or applied.
+  /// Of a save, whose figures so far are there: rows, of `total` where it is a full one, and bytes written.
+  progress,
 };
 
 [[nodiscard]] constexpr const char* to_string(event_kind kind) noexcept {
-  constexpr const char* names[] = {"sealed", "planned",   "captured",    "encoded",  "written",   "committed",
-                                   "failed", "collected", "passed_over", "restored", "fell_back", "progress"};
+  constexpr const char* names[] = {"sealed",    "planned",   "captured",  "encoded",     "written",
+                                   "committed", "failed",    "collected", "passed_over", "restored",
+                                   "skipped",   "fell_back", "progress"};
   return names[unsigned(kind)];
 }
 
@@ -40,12 +44,12 @@ struct event {
   std::uint64_t bytes = 0;
   double seconds = 0;
   const error* why = nullptr;
-  const save_figures* figures = nullptr;  ///< all of a save's, once it is committed or has failed
+  const save_figures* figures = nullptr;  ///< of a save that made progress, was committed or has failed
   std::uint64_t total = 0;                ///< of progress
 };
 
-/// Passed to a checkpointer beside its policies. Called from the thread that saves or restores and from the
-/// background thread, never from two at once; what it throws is swallowed.
+/// Passed to a checkpointer beside its policies. Called from the threads that save or restore and from those
+/// behind, never from two at once; what it throws is swallowed.
 struct observer {
   using setting_tag = void;
   std::function<void(const event&)> call;

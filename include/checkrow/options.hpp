@@ -18,11 +18,19 @@ struct retention {
       0;  ///< also those of the last so many seconds, by the clock of their writer; 0: none
 };
 
+/// What a save does that finds the one before unfinished.
+enum class overlap_rule : std::uint8_t {
+  wait,    ///< until that one is durable, or has failed
+  skip,    ///< nothing: its ticket is done at once, and the rows stay dirty for the next one
+  cancel,  ///< ends that one: it leaves nothing, and this one has its rows too
+};
+
 struct options {
   using setting_tag = void;
   retention keep{};
   std::uint32_t part = 0;  ///< which part of the model this process writes
-  unsigned workers = 1;    ///< threads that encode a save behind the trainer
+  overlap_rule overlap = overlap_rule::wait;
+  unsigned workers = 1;  ///< threads that encode a save behind the trainer
   /// Rows of each table whose hash is kept from save to save, to catch updates of rows that were not touched:
   /// the save then fails with a misuse error that names the row. 0: no check; 1024 costs about 0.25 ms a
   /// save.

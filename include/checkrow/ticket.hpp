@@ -26,6 +26,7 @@ struct save_figures {
   std::uint64_t sequence = 0;
   std::uint64_t step = 0;
   bool full = false;
+  bool skipped = false;            ///< another save was running, and options::overlap says skip
   std::uint64_t touched_rows = 0;  ///< since the save before
   std::uint64_t rows = 0;          ///< row records written
   std::uint64_t total_rows = 0;    ///< of all tables

@@ -149,6 +149,24 @@ template <class List, class Item>
   return {dense.name, dense.element, dense.element_bytes, dense.count};
 }
 
+[[nodiscard]] inline status add(registered_model& model, registered_dense dense) {
+  if (status named = check_name("dense parameter", dense.name); !named) return named;
+  const std::string name = dense.name;
+  if (insert_by_name(
+          model.dense, std::move(dense), [](const auto& d) -> const auto& { return d.name; }))
+    return {};
+  return name_taken("dense parameter", name);
+}
+
+[[nodiscard]] inline status add(registered_model& model, registered_state state) {
+  if (status named = check_name("state", state.name); !named) return named;
+  const std::string name = state.name;
+  if (insert_by_name(
+          model.states, std::move(state), [](const auto& s) -> const auto& { return s.name; }))
+    return {};
+  return name_taken("state", name);
+}
+
 // ------------------------------------------------------------------------------------------------- states
 
 template <class T>

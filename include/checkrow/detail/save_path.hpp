@@ -5,9 +5,10 @@
 #include <checkrow/detail/audit.hpp>
 #include <checkrow/detail/background.hpp>
 #include <checkrow/detail/blobs.hpp>
+#include <checkrow/detail/journal.hpp>
+#include <checkrow/detail/save_checks.hpp>
 #include <checkrow/detail/save_request.hpp>
 #include <checkrow/detail/save_writer.hpp>
-#include <checkrow/observer.hpp>
 #include <checkrow/options.hpp>
 
 namespace checkrow::inline v0::detail {
@@ -20,7 +21,7 @@ class save_path {
             std::unique_ptr<any_sink> sink_policy, std::unique_ptr<any_capture> capture_policy,
             options chosen, observer watching)
       : settings(std::move(chosen)),
-        watcher(std::move(watching)),
+        events(std::move(watching)),
         codecs_(std::move(codec_policies)),
         strategy_(std::move(strategy_policy)),
         sink_(std::move(sink_policy)),
@@ -31,6 +32,7 @@ class save_path {
     auto job = std::make_shared<save_request>();
     last_ticket = job->outcome;
     job->manifest.step = job->figures.step = step;
+    cancelled_ = false;
     if (status claimed = claim(); !claimed) return refuse(*job, std::move(claimed));
     job->manifest.sequence = job->figures.sequence = next_sequence_++;
     gate.close();
@@ -44,6 +46,8 @@ class save_path {
     if (status taken = guarded("the strategy or a state", "at step " + std::to_string(step),
                                [&] { return take(*job, staged); });
         !taken) {
+      capture_->cancel();
+      capture_->end();
       gate.reopen();
       return refuse(*job, std::move(taken));
     }
@@ -55,35 +59,41 @@ class save_path {
 
   void wait_idle() { background_.wait_idle(); }
 
+  /// Before a save: lets an unfinished one end as options::overlap says. False where this one is to be
+  /// skipped.
+  [[nodiscard]] bool make_way() {
+    if (background_.idle()) return true;
+    if (settings.overlap == overlap_rule::skip) return false;
+    if (settings.overlap == overlap_rule::cancel) {
+      cancelled_ = true;
+      capture_->cancel();
+    }
+    background_.wait_idle();
+    return true;
+  }
+  [[nodiscard]] ticket skip(std::uint64_t step) {
+    const auto outcome = std::make_shared<ticket_state>();
+    outcome->finish({}, {.step = step, .skipped = true});
+    notify({.kind = event_kind::skipped, .step = step});
+    return ticket(outcome);
+  }
+
   /// The codec that a table's weights are written with.
   [[nodiscard]] codec_choice codec_of(const registered_table& table) const noexcept {
     return table.codec.value_or(codecs_->first());
   }
 
   [[nodiscard]] status check_codec(const registered_table& table, codec_choice codec) const {
-    const column_shape& shape = table.columns[0].shape;
-    const std::string named =
-        "codec id " + std::to_string(codec.id) + ", " + std::to_string(codec.bits) + " bits";
-    if (!codecs_->contains(codec))
-      return make_error(error_kind::misuse, {"this codec is not in the checkpointer's codec_set"},
-                        {"table ", table.name, ", ", named}, {"choose one of the set, or add it to the set"});
-    if (shape.width > 1 && !codecs_->accepts(codec, shape))
-      return make_error(
-          error_kind::misuse,
-          {"this codec cannot encode ", to_string(shape.element), " weights of width ", shape.width},
-          {"table ", table.name, ", ", named}, {"choose exact for that table, with a codec_set<...>"});
-    return {};
+    return detail::check_codec(*codecs_, table, codec);
   }
 
-  void notify(const event& what) noexcept {
-    if (watcher.call) swallowed([&] { watcher.call(what); });
-  }
+  void notify(const event& what) noexcept { events.tell(what); }
 
   [[nodiscard]] any_sink& sink() noexcept { return *sink_; }
   [[nodiscard]] const any_codecs& codecs() const noexcept { return *codecs_; }
 
   options settings;
-  observer watcher;
+  journal events;
   registered_model model;
   batch_gate gate;
   std::shared_ptr<const format::manifest> parent;  ///< what the next delta builds on; null: nothing
@@ -115,9 +125,9 @@ class save_path {
     }
     const history past = history_of(parent.get());
     job.plan = strategy_.plan(past, {.tables = counts, .step = job.figures.step});
-    if (status sound = check_plan(job.plan, past); !sound) return sound;
+    if (status sound = check_plan(job.plan, past, strategy_, *codecs_, model); !sound) return sound;
     job.figures.full = job.manifest.full = job.plan.rows == row_selection::all;
-    take_small(model, job);
+    take_small(model, job, std::move(spare_));
 
     staged = capture_->begin(model.tables, job.plan);
     for (std::size_t t = 0; t < model.tables.size(); ++t) {
@@ -138,23 +148,6 @@ class save_path {
     captured.seconds = job.figures.stall_seconds = seconds_since(job.sealed);
     notify(planned);
     notify(captured);
-    return {};
-  }
-
-  [[nodiscard]] status check_plan(const save_plan& plan, const history& past) const {
-    const auto wrong = [&](const char* what) {
-      return make_error(error_kind::misuse, {what}, {"strategy ", strategy_.name},
-                        {"mend the strategy's plan()"});
-    };
-    for (std::size_t i = 0; i < plan.keep.size(); ++i)
-      if (plan.keep[i] >= past.segments.size() || (i > 0 && plan.keep[i] <= plan.keep[i - 1]))
-        return wrong("the plan keeps segments that do not exist, or not in ascending order");
-    if (plan.rows == row_selection::dirty && (strategy_.cursors & cursors(plan.since)) == 0)
-      return wrong("the plan names a cursor that the strategy has not declared");
-    if (plan.codecs.empty()) return {};
-    if (plan.codecs.size() != model.tables.size()) return wrong("the plan has not one codec for each table");
-    for (std::size_t t = 0; t < model.tables.size(); ++t)
-      if (status fits = check_codec(*model.tables[t], plan.codecs[t]); !fits) return fits;
     return {};
   }
 
@@ -201,7 +194,7 @@ class save_path {
       last.why = &done.error();
       notify(last);
     }
-    job.tables.clear();
+    spare_ = std::move(job.small);
     job.outcome->finish(std::move(done), job.figures);
   }
 
@@ -210,7 +203,18 @@ class save_path {
     manifest.attempt = new_attempt();
     const std::string attempt = format::hex(manifest.attempt),
                       name = format::segment_name(manifest.sequence, attempt, settings.part);
-    save_writer writer(*sink_, *codecs_, *capture_, manifest.attempt, settings, job.figures);
+    save_writer writer(*sink_, *codecs_, *capture_, manifest.attempt, settings, cancelled_, job.figures);
+    writer.progress = [&] {
+      notify({.kind = event_kind::progress,
+              .sequence = manifest.sequence,
+              .step = manifest.step,
+              .full = manifest.full,
+              .rows = job.figures.rows,
+              .bytes = job.figures.bytes,
+              .seconds = seconds_since(job.sealed),
+              .figures = &job.figures,
+              .total = manifest.full ? job.figures.total_rows : 0});
+    };
     auto segment = writer.write(name, job.tables, job.small);
     if (!segment) return std::move(segment).error();
     event told{.kind = event_kind::encoded,
@@ -274,6 +278,8 @@ class save_path {
   any_strategy strategy_;
   std::unique_ptr<any_sink> sink_;
   std::unique_ptr<any_capture> capture_;
+  std::atomic<bool> cancelled_{false};  ///< the running save, by a later one
+  std::vector<small_copy> spare_;       ///< the last save's, for their memory
   bool claimed_ = false;
   std::uint64_t next_sequence_ = 1;
   background background_;  // last: it finishes its job before anything else goes

@@ -28,15 +28,19 @@ struct save_request {
   return past;
 }
 
-/// Copies dense parameters and states, exactly.
-inline void take_small(const registered_model& model, save_request& job) {
+/// Copies dense parameters and states, exactly; the former into `spare`, the copies of an earlier save, since
+/// memory that is written for the first time costs more than the copy.
+inline void take_small(const registered_model& model, save_request& job, std::vector<small_copy> spare) {
   for (std::uint32_t i = 0; i < model.dense.size(); ++i) {
     const registered_dense& dense = model.dense[i];
+    std::vector<std::byte> bytes;
+    if (i < spare.size()) bytes = std::move(spare[i].bytes);
+    bytes.assign(dense.data, dense.data + dense.bytes());
     job.small.push_back({format::chunk_kind::dense,
                          i,
                          {dense.element, dense.element_bytes, 1},
                          dense.count,
-                         {dense.data, dense.data + dense.bytes()}});
+                         std::move(bytes)});
     job.manifest.dense.push_back(schema_of(dense));
   }
   for (std::uint32_t i = 0; i < model.states.size(); ++i) {

@@ -42,8 +42,15 @@ inline constexpr std::size_t encode_buffer_limit = std::size_t{8} << 20;
 class save_writer {
  public:
   save_writer(any_sink& sink, const any_codecs& codecs, any_capture& capture,
-              const format::attempt_id& attempt, const options& set, save_figures& figures)
-      : sink_(sink), codecs_(codecs), capture_(capture), attempt_(attempt), set_(set), figures_(figures) {}
+              const format::attempt_id& attempt, const options& set, const std::atomic<bool>& cancelled,
+              save_figures& figures)
+      : sink_(sink),
+        codecs_(codecs),
+        capture_(capture),
+        attempt_(attempt),
+        set_(set),
+        cancelled_(cancelled),
+        figures_(figures) {}
 
   /// Writes everything to a segment of this name and makes it durable. On failure nothing of that name
   /// exists, and the capture is cancelled.
@@ -72,6 +79,8 @@ class save_writer {
     return entry;
   }
 
+  std::function<void()> progress{};  ///< called now and then, from any worker; the figures are as of then
+
  private:
   [[nodiscard]] status write_all(const std::vector<table_job>& tables, const std::vector<small_copy>& small) {
     const auto header = format::segment_header(attempt_, set_.part);
@@ -83,6 +92,7 @@ class save_writer {
     const format::segment_end end = format::write_footer(entries_, attempt_, position_);
     footer_hash_ = end.footer_hash;
     if (status done = append(end.bytes); !done) return done;
+    if (status wanted = check_cancelled(); !wanted) return wanted;
     const auto start = steady_clock::now();
     status durable = writer_->commit();
     figures_.write_seconds += seconds_since(start);
@@ -91,8 +101,9 @@ class save_writer {
 
   [[nodiscard]] status write_rows(const std::vector<table_job>& tables) {
     run_on_threads(std::max(set_.workers, 1u), [&] { work(tables); });
-    if (failed_) return capture_.outcome();
-    return std::move(failed_);
+    if (!failed_) return std::move(failed_);
+    if (status whole = capture_.outcome(); !whole) return whole;
+    return check_cancelled();
   }
 
   /// One worker, until no rows are left or something failed.
@@ -151,6 +162,12 @@ class save_writer {
     return {};
   }
 
+  [[nodiscard]] status check_cancelled() const {
+    if (!cancelled_) return {};
+    return make_error(error_kind::cancelled, {"a later save ended this one"}, {},
+                      {"its rows are in the later one"});
+  }
+
   /// Appends the chunk that this encoder holds.
   [[nodiscard]] status append(chunk_encoder& encoder) {
     const std::lock_guard lock(mutex_);
@@ -160,7 +177,13 @@ class save_writer {
       figures_.rows += chunk.entry.rows;
       errors_.add(chunk.entry.table, chunk.errors);
     }
-    return append(chunk.bytes);
+    status done = append(chunk.bytes);
+    const auto now = steady_clock::now();
+    if (progress && now - told_ > std::chrono::milliseconds(50)) {
+      told_ = now;
+      progress();
+    }
+    return done;
   }
   [[nodiscard]] status append(std::span<const std::byte> bytes) {
     const auto start = steady_clock::now();
@@ -176,12 +199,14 @@ class save_writer {
   any_capture& capture_;
   format::attempt_id attempt_;
   const options& set_;
+  const std::atomic<bool>& cancelled_;
   any_writer* writer_ = nullptr;
   std::mutex mutex_;  ///< over what follows
   save_figures& figures_;
   error_totals errors_;
   std::vector<format::footer_entry> entries_;
   std::uint64_t position_ = 0;
+  steady_clock::time_point told_ = steady_clock::now();
   std::uint64_t footer_hash_ = 0;
   status failed_;
 };

@@ -1,0 +1,162 @@
+// Saves that meet unfinished ones, and what the statistics say of all that.
+#include <checkrow/checkrow.hpp>
+
+#include "catch_shim.hpp"
+#include "moody_sink.hpp"
+#include "toy_model.hpp"
+
+using namespace checkrow;
+
+namespace {
+
+/// A run whose first save is durable and whose second one hangs in the sink.
+template <class Capture>
+struct busy_run {
+  moody store{};
+  toy::model model{};
+  std::mt19937 random{3};
+  std::vector<event_kind> events{};
+  checkpointer<policies<exact, consecutive, moody, Capture>> ckpt;
+  std::pair<table_handle<bitmap, Capture>, table_handle<bitmap, Capture>> tables;
+  ticket hanging;
+
+  explicit busy_run(overlap_rule rule)
+      : ckpt(store, options{.overlap = rule}, observer{[this](const event& e) { events.push_back(e.kind); }}),
+        tables(model.attach(ckpt)),
+        hanging(begin()) {}
+
+  ticket begin() {
+    ckpt.save(1).wait();
+    model.train(tables, random);
+    store.mood->hangs = true;
+    return ckpt.save(2);
+  }
+  void release_later() {
+    std::thread([mood = store.mood] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      mood->hangs = false;
+    }).detach();
+  }
+};
+
+template <class Capture>
+void check_waiting() {
+  busy_run<Capture> run(overlap_rule::wait);
+  run.model.train(run.tables, run.random);
+  run.release_later();
+  const ticket next = run.ckpt.save(3);
+  CHECK(run.hanging.done());
+  CHECK(!run.hanging.error());
+  next.wait();
+  CHECK(next.figures().wait_seconds > .01);
+  CHECK(toy::loaded(run.store.inner).values == run.model);
+}
+
+template <class Capture>
+void check_skipping() {
+  busy_run<Capture> run(overlap_rule::skip);
+  run.model.train(run.tables, run.random);
+  const auto dirty = run.tables.first.dirty_rows();
+  const ticket skipped = run.ckpt.save(3);
+  CHECK(skipped.done());
+  CHECK(!skipped.error());
+  CHECK(skipped.figures().skipped);
+  CHECK(skipped.figures().step == 3);
+  CHECK(run.tables.first.dirty_rows() == dirty);
+  CHECK(run.events.back() == event_kind::skipped);
+  CHECK(!run.hanging.done());
+  CHECK(run.ckpt.snapshot().saves_skipped == 1);
+  CHECK(run.ckpt.snapshot().saving);
+  run.store.mood->hangs = false;
+  run.ckpt.finish();  // speaks of the save that did run
+  CHECK(!run.hanging.error());
+  const ticket next = run.ckpt.save(4);
+  next.wait();
+  CHECK(!next.figures().skipped);
+  CHECK(toy::loaded(run.store.inner).values == run.model);
+}
+
+template <class Capture>
+void check_cancelling() {
+  busy_run<Capture> run(overlap_rule::cancel);
+  run.model.train(run.tables, run.random);
+  run.release_later();  // a call into the sink cannot be interrupted
+  const ticket next = run.ckpt.save(3);
+  REQUIRE(run.hanging.done());
+  REQUIRE(run.hanging.error());
+  CHECK(run.hanging.error()->kind == error_kind::cancelled);
+  CHECK_THROWS_AS(run.hanging.wait(), cancelled_error);
+  next.wait();
+  CHECK(toy::loaded(run.store.inner).values == run.model);
+  for (const blob& left : *run.store.list()) CHECK(left.name.find("00002-") == std::string::npos);
+  const statistics seen = run.ckpt.snapshot();
+  CHECK(seen.saves_started == 3);
+  CHECK(seen.saves_committed == 2);
+  CHECK(seen.saves_cancelled == 1);
+  CHECK(seen.saves_failed == 0);
+  CHECK(seen.last_step == 3);
+  CHECK(!seen.saving);
+  run.ckpt.finish();
+}
+
+}  // namespace
+
+TEST_CASE("a save that meets an unfinished one waits for it, by default") {
+  check_waiting<copy_on_touch>();
+  check_waiting<stop_and_copy>();
+}
+
+TEST_CASE("or is skipped: its rows stay dirty, and finish() speaks of the one that ran") {
+  check_skipping<copy_on_touch>();
+  check_skipping<stop_and_copy>();
+}
+
+TEST_CASE("or cancels it: it leaves nothing, and its rows are in the later one") {
+  check_cancelling<copy_on_touch>();
+  check_cancelling<stop_and_copy>();
+}
+
+TEST_CASE("a snapshot sums up saves and restores") {
+  memory store;
+  std::mt19937 random(5);
+  toy::model model;
+  std::uint64_t rows = 0, bytes = 0;
+  checkpointer ckpt{exact{}, consecutive{}, store};
+  auto tables = model.attach(ckpt);
+  for (std::uint64_t step = 1; step <= 5; ++step) {
+    model.train(tables, random);
+    const ticket saved = ckpt.save(step * 10);
+    saved.wait();
+    rows += saved.figures().rows;
+    bytes += saved.figures().bytes;
+  }
+  ckpt.restore();
+  const statistics seen = ckpt.snapshot();
+  CHECK(seen.saves_started == 5);
+  CHECK(seen.saves_committed == 5);
+  CHECK(seen.full_saves == 1);
+  CHECK(seen.rows_written == rows);
+  CHECK(seen.bytes_written == bytes);
+  CHECK(seen.last_step == 50);
+  CHECK(seen.last_sequence == 5);
+  CHECK(seen.blobs_collected > 0);
+  CHECK(seen.total_seconds > 0);
+  CHECK(seen.restores == 1);
+  CHECK(seen.bytes_restored > 0);
+}
+
+TEST_CASE("statistics as Prometheus text: help, type and value of every metric") {
+  statistics some;
+  some.saves_committed = 3;
+  some.bytes_written = 18'000'000'000'000'000'000u;
+  some.stall_seconds = 12.000034;
+  some.saving = true;
+  const std::string text = prometheus_text(some, "a \"b\" \\ c\nd");
+  CHECK(text.find("# HELP checkrow_saves_committed_total Saves that are durable\n"
+                  "# TYPE checkrow_saves_committed_total counter\n"
+                  "checkrow_saves_committed_total{job=\"a \\\"b\\\" \\\\ c\\nd\"} 3\n") != std::string::npos);
+  CHECK(text.find("} 18000000000000000000\n") != std::string::npos);
+  CHECK(text.find("checkrow_stall_seconds_total{job=\"a \\\"b\\\" \\\\ c\\nd\"} 12.000034\n") !=
+        std::string::npos);
+  CHECK(prometheus_text(some).find("\ncheckrow_saving 1\n") != std::string::npos);
+}
