@@ -53,9 +53,9 @@ class touch_guard {
   /// 0, or the running save's generation << 2.
   [[nodiscard]] std::uint8_t active() const noexcept { return active_.load(std::memory_order_acquire); }
 
-  /// At a boundary: no touch and no worker is in here.
+  /// At a boundary: no touch and no worker is in here. (Every save leaves every block done in its own
+  /// generation, so that generations may come round.)
   void begin(std::uint8_t generation) noexcept {
-    if (generation == 1) clear_states();  // generations begin anew
     active_.store(std::uint8_t(generation << 2), std::memory_order_release);
   }
   /// Nothing is pending any more. A touch that has seen active() before goes on as it began.
@@ -112,10 +112,6 @@ class touch_guard {
 
   [[nodiscard]] std::atomic_ref<std::uint8_t> state(std::uint64_t block) const noexcept {
     return std::atomic_ref<std::uint8_t>(reinterpret_cast<std::uint8_t*>(&states_[0])[block]);
-  }
-  void clear_states() noexcept {
-    for (std::uint64_t i = 0; i < states_.size(); ++i)
-      if (states_[i] != 0) states_[i] = 0;
   }
 
   /// Marks a row if that is safe without its block's lock; says whether it is not.
