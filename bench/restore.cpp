@@ -6,6 +6,7 @@
 // checkpoint. Extra memory is the peak of the resident set beyond what was there before, the table's and the
 // page's own.
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -163,10 +164,25 @@ double memcpy_rate(unsigned threads, model& to) {
   return double(half * threads) / giga / seconds;
 }
 
+enum class pages { there, fresh, huge };
+constexpr const char* names_of_pages[] = {"there", "fresh", "huge"};
+
+/// The kernel's making of pages, GB/s.
+double fault_rate(pages of, unsigned threads, std::size_t bytes) {
+  const fresh_memory memory(bytes / sizeof(float));
+  if (of == pages::huge) advise_huge_pages(memory.data(), memory.bytes());
+  const std::size_t share = memory.size() / threads;
+  const double seconds = with_threads(threads, [&](unsigned t) {
+    for (std::size_t i = t * share; i < (t + 1) * share; i += 1024) memory.data()[i] = 1;
+  });
+  return double(memory.bytes()) / giga / seconds;
+}
+
 struct restore_case {
   const char* name;
   unsigned threads = 2;
-  bool huge = true, cold = false;
+  pages into = pages::huge;
+  bool cold = false;
   restore_order order = restore_order::fastest;
 };
 
@@ -183,14 +199,20 @@ measured restore(const settings& chosen, const std::string& folder, std::size_t 
     model fresh(rows);
     checkpointer ckpt{exact{}, directory{folder}};
     fresh.attach(ckpt);
+    if (how.into == pages::there) std::memset(fresh.weights.data(), 0, fresh.weights.bytes());
+    if (how.into == pages::there) std::memset(fresh.adagrad.data(), 0, fresh.adagrad.bytes());
+    ::malloc_trim(0);
     reset_peak();
     const double before = resident_mib("VmRSS:");
     const auto start = clock_type::now();
-    const auto found = ckpt.restore(
-        {.verify_first = false, .threads = how.threads, .huge_pages = how.huge, .order = how.order});
+    const auto found = ckpt.restore({.verify_first = false,
+                                     .threads = how.threads,
+                                     .huge_pages = how.into == pages::huge,
+                                     .order = how.order});
     const double seconds = seconds_since(start);
     if (!found || found->rows < rows) std::abort();
-    const double extra = resident_mib("VmHWM:") - before - double(fresh.bytes()) / (1 << 20);
+    const double table = how.into == pages::there ? 0 : double(fresh.bytes()) / (1 << 20);
+    const double extra = resident_mib("VmHWM:") - before - table;
     if (best.seconds == 0 || seconds < best.seconds) best.seconds = seconds;
     best.extra_mib = std::max(best.extra_mib, extra);
   }
@@ -209,10 +231,10 @@ void line(const settings& chosen, const restore_case& how, const char* codec, in
   std::fprintf(chosen.out,
                "{\"case\": \"%s\", \"gib\": %g, \"codec\": \"%s\", \"bits\": %d, \"dirty_share\": %s, "
                "\"stall_ms\": null, \"gb_per_s\": %.3f, \"disk_gb_per_s\": %s, \"extra_mib\": %.1f, "
-               "\"slowdown\": %s, \"threads\": %u, \"huge_pages\": %s, \"decode_gb_per_s\": %s, "
+               "\"slowdown\": %s, \"threads\": %u, \"pages\": \"%s\", \"decode_gb_per_s\": %s, "
                "\"memcpy_gb_per_s\": %s}\n",
                how.name, chosen.gib, codec, bits, number(share).c_str(), rate, number(disk).c_str(),
-               took.extra_mib, number(slowdown).c_str(), how.threads, how.huge ? "true" : "false",
+               took.extra_mib, number(slowdown).c_str(), how.threads, names_of_pages[int(how.into)],
                number(decode).c_str(), number(copying).c_str());
   std::fflush(chosen.out);
 }
@@ -244,20 +266,22 @@ void one_codec(const settings& chosen, const Codec& codec, std::size_t rows) {
   const std::string name(Codec::name);
   std::printf("\n%s, %d bits: %.2f GB in memory, %.2f GB on disk, which reads %.2f GB/s\n", name.c_str(),
               int(Codec::bits), model_bytes / giga, size / giga, disk);
-  std::printf("  %-6s %7s %6s %9s %12s %12s %12s %9s\n", "", "threads", "huge", "GB/s", "of disk",
+  std::printf("  %-6s %7s %6s %9s %16s %12s %12s %9s\n", "", "threads", "pages", "GB/s", "of what allows",
               "of decode", "of memcpy", "extra");
   for (const bool cold : {false, true})
-    for (const bool huge : {false, true})
+    for (const pages into : {pages::there, pages::fresh, pages::huge})
       for (const unsigned threads : {1u, 2u}) {
-        const restore_case how{cold ? "cold" : "warm", threads, huge, cold};
+        const restore_case how{cold ? "cold" : "warm", threads, into, cold};
         const measured took = restore(chosen, folder, rows, how);
-        const double rate = model_bytes / giga / took.seconds;
-        const double disk_allows = disk * model_bytes / size;
-        std::printf("  %-6s %7u %6s %9.2f %11.0f%% %11.0f%% %11.0f%% %5.0f MiB\n", how.name, threads,
-                    huge ? "yes" : "no", rate, 100 * rate / disk_allows, 100 * rate / decoding[threads - 1],
+        const double rate = model_bytes / giga / took.seconds, decode = decoding[threads - 1];
+        const double faults =
+            into == pages::there ? 0 : 1 / fault_rate(into, threads, std::size_t(model_bytes));
+        double allowed = 1 / (1 / decode + faults);
+        if (cold) allowed = std::min(allowed, disk * model_bytes / size);
+        std::printf("  %-6s %7u %6s %9.2f %15.0f%% %11.0f%% %11.0f%% %5.0f MiB\n", how.name, threads,
+                    names_of_pages[int(into)], rate, 100 * rate / allowed, 100 * rate / decode,
                     100 * rate / copying[threads - 1], took.extra_mib);
-        line(chosen, how, name.c_str(), Codec::bits, 0, rate, disk, decoding[threads - 1],
-             copying[threads - 1], took, 0);
+        line(chosen, how, name.c_str(), Codec::bits, 0, rate, disk, decode, copying[threads - 1], took, 0);
       }
   std::filesystem::remove_all(folder);
 }
