@@ -1,7 +1,13 @@
 // Restoring: every option, in parallel, in both orders, in little memory; what it leaves for the next save.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "catch_shim.hpp"
+#include "temporary_folder.hpp"
 #include "toy_model.hpp"
 
 using namespace checkrow;
@@ -443,4 +449,67 @@ TEST_CASE("rebind refuses what does not fit, and changes nothing") {
   CHECK(kind(bound.try_rebind(more)) == error_kind::unsupported);
   CHECK(bound.rows() == 100);
   CHECK(bound.try_rebind(std::span(more).first(400)).ok());
+}
+
+TEST_CASE("chunks of rows that were copied aside overlap others of their segment: any order, any range") {
+  constexpr std::size_t rows = 20000, dim = 16;
+  memory store;
+  std::vector<float> weights(rows * dim), at_boundary;
+  std::mt19937 random(4);
+  {
+    checkpointer ckpt{exact{}, consecutive{}, throttled<memory>{store, 20e6}, copy_on_touch{}};
+    auto table = ckpt.table("t", weights, dim);
+    for (std::uint64_t step = 1; step <= 4; ++step) {
+      at_boundary = weights;
+      const ticket saved = ckpt.save(step);
+      for (int batch = 0; batch < 60; ++batch) {
+        std::vector<std::uint32_t> ids(40);
+        for (auto& id : ids) id = std::uint32_t(random() % rows);
+        table.touch(ids);
+        for (const auto id : ids) weights[id * dim + step] += float(batch + 1);
+      }
+      saved.wait();
+    }
+  }
+  for (const auto order : {restore_order::oldest_first, restore_order::newest_first})
+    for (const auto& [first, count] : {std::pair<std::size_t, std::size_t>{0, rows}, {777, 12345}}) {
+      std::vector<float> read(rows * dim, -1), expected = read;
+      std::copy_n(&at_boundary[first * dim], count * dim, &expected[first * dim]);
+      checkpointer ckpt{exact{}, store};
+      ckpt.table("t", read, dim);
+      REQUIRE(ckpt.restore({.rows = row_range{first, count}, .threads = 3, .order = order}));
+      CHECK(read == expected);
+    }
+}
+
+TEST_CASE("a large file reads the same from the cache, past it, and at any place") {
+  const temporary_folder folder;
+  for (const std::string& place : {folder.path(), std::string{"/dev/shm"}}) {  // which may refuse O_DIRECT
+    if (!std::filesystem::is_directory(place)) continue;
+    const std::string path = place + "/checkrow-test-" + std::to_string(::getpid());
+    std::mt19937_64 random(1);
+    std::vector<std::byte> content((std::size_t{5} << 20) + 1234);
+    for (std::byte& one : content) one = std::byte(random());
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(content.data()), std::streamsize(content.size()));
+    const auto reader = unwrap(detail::file_reader::open(path));
+    REQUIRE(reader.bytes() == content.size());
+    detail::page_buffer buffer;
+    REQUIRE(buffer.reserve(content.size() + 64));
+    for (int i = 0; i < 60; ++i) {
+      const int file = ::open(path.c_str(), O_RDONLY);
+      if (i % 2 == 0) ::fsync(file), ::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+      ::close(file);
+      const std::size_t grain = i % 3 != 0 ? 4096 : 1, offset = random() % content.size() / grain * grain;
+      std::size_t bytes = i % 5 == 0 ? content.size() - offset : random() % (content.size() - offset + 1);
+      if (i % 4 == 1) bytes = bytes / 4096 * 4096;
+      const std::span<std::byte> out(buffer.data() + (i % 7 == 0 ? 8 : 0), bytes);
+      REQUIRE(reader.read(offset, out).ok());
+      REQUIRE(std::equal(out.begin(), out.end(), content.begin() + std::ptrdiff_t(offset)));
+    }
+    const std::size_t last = content.size() / 4096 * 4096;
+    CHECK(reader.read(last, {buffer.data(), 4096}).error().kind == error_kind::corrupt);
+    CHECK(reader.read(4096, {buffer.data(), last}).error().kind == error_kind::corrupt);
+    std::filesystem::remove(path);
+  }
 }

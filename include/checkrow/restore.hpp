@@ -22,7 +22,7 @@ enum class consistency_level : unsigned char {
 
 /// In which order the segments of a checkpoint are applied. The result is the same.
 enum class restore_order : unsigned char {
-  fastest,  ///< oldest first while deltas hold less than half as many rows as the base, newest first above
+  fastest,       ///< oldest first, unless deltas hold more than twice as many rows as the base
   oldest_first,  ///< later rows overwrite earlier ones
   newest_first,  ///< a bit for each restored row (so much more memory); older records of it are skipped
 };

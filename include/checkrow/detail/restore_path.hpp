@@ -186,7 +186,7 @@ class restore_path {
     std::uint64_t base = 0, deltas = 0;
     for (const format::segment_entry& segment : manifest.segments)
       (segment.full ? base : deltas) += segment.rows;
-    return deltas > base / 2;
+    return base != 0 && deltas / 2 > base;
   }
 
   /// From here on the model is not what it was: nothing that was saved can be built upon until a restore is
