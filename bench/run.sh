@@ -35,6 +35,7 @@ done
 look() {
   need_library
   need libeigen3-dev has_header eigen3/Eigen/Core
+  need liburing-dev has_header liburing.h
 }
 install_missing look
 

@@ -58,7 +58,7 @@ class blob_file {
   /// change lets direct writes run side by side.
   void reserve(std::uint64_t end) {
     if (step_ == 0 || end <= reserved_ || !is_direct()) return;
-    const std::uint64_t more = (end - reserved_ + step_ - 1) / step_ * step_;
+    const std::uint64_t more = std::max(end - reserved_, std::min(step_, std::max(reserved_, first_step)));
     if (calls_.allocate(file_.descriptor(), reserved_, more) == 0)
       reserved_ += more;
     else
@@ -113,6 +113,7 @@ class blob_file {
   }
 
  private:
+  static constexpr std::uint64_t first_step = std::uint64_t{16} << 20;  ///< of reserve(), doubling
   static constexpr std::uint64_t large = std::uint64_t{1} << 20;
 
   void fail(int why) noexcept {

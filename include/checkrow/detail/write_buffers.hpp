@@ -15,12 +15,12 @@ namespace checkrow::inline v0 {
 /// caller's back; smaller blobs are written at once when they are committed.
 struct write_options {
   std::size_t buffer_bytes = std::size_t{4} << 20;  ///< of one write; rounded up to a multiple of 4096
-  std::uint32_t buffers = 4;  ///< of each writer, at least 1: its memory, beyond which append() waits
-  std::uint32_t threads = 2;  ///< that write, where there is no io_uring; at least 1
+  std::uint32_t buffers = 8;  ///< of each writer, at least 1: its memory, beyond which append() waits
+  std::uint32_t threads = 3;  ///< that write, where there is no io_uring; at least 1
   bool direct = true;         ///< past the page cache (O_DIRECT), where the file system lets us
   bool uring = true;          ///< by io_uring, where it is compiled in and direct writes work
   std::uint64_t preallocate_bytes = std::uint64_t{256}
-                                    << 20;                  ///< that a file grows by at a time; 0: as written
+                                    << 20;                  ///< that a file grows by at most; 0: as written
   const detail::file_calls* calls = &detail::system_calls;  ///< for tests
 
   /// The most memory that one writer holds, in bytes.
