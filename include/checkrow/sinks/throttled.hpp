@@ -113,12 +113,6 @@ struct throttled {
     s.remove_unleased(name);
   }
   { return to.remove_unleased(name); }
-  [[nodiscard]] auto lease(std::string_view name) requires requires(Sink s) { s.lease(name); }
-  { return to.lease(name); }
-  [[nodiscard]] auto remove_unleased(std::string_view name) requires requires(Sink s) {
-    s.remove_unleased(name);
-  }
-  { return to.remove_unleased(name); }
   [[nodiscard]] auto writer_bytes() const noexcept requires requires(const Sink s) { s.writer_bytes(); }
   { return to.writer_bytes(); }
   [[nodiscard]] auto notes() requires requires(Sink s) { s.notes(); }
