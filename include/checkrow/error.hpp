@@ -87,10 +87,22 @@ using words = std::initializer_list<word>;
   return out;
 }
 
-/// Put together out of line: concatenation in place would be a good part of a program's code.
-[[nodiscard, gnu::noinline]] inline error make_error(error_kind kind, words what, words where = {},
-                                                     words next = {}, int os_error = 0) {
-  return {kind, join(what), join(where), join(next), os_error};
+/// Out of line, as is all that handles an error's strings: in place they would be a good part of a program's
+/// code, and of its compile time.
+struct error_deleter {
+  [[gnu::noinline]] void operator()(const error* old) const noexcept { delete old; }
+};
+using error_pointer = std::unique_ptr<error, error_deleter>;
+
+/// What make_error returns: becomes an error, a status or a result.
+struct new_error {
+  error_pointer pointer;
+  [[gnu::noinline]] operator error() && { return std::move(*pointer); }
+};
+
+[[nodiscard, gnu::noinline]] inline new_error make_error(error_kind kind, words what, words where = {},
+                                                         words next = {}, int os_error = 0) {
+  return {error_pointer(new error{kind, join(what), join(where), join(next), os_error})};
 }
 
 }  // namespace detail
@@ -99,8 +111,9 @@ using words = std::initializer_list<word>;
 class [[nodiscard]] status {
  public:
   status() noexcept = default;
-  [[gnu::noinline]] status(checkrow::error failure)
-      : error_(std::make_unique<checkrow::error>(std::move(failure))) {}
+  [[gnu::noinline]] status(checkrow::error&& failure) : error_(new checkrow::error(std::move(failure))) {}
+  [[gnu::noinline]] status(const checkrow::error& failure) : error_(new checkrow::error(failure)) {}
+  status(detail::new_error failure) noexcept : error_(std::move(failure.pointer)) {}
 
   [[nodiscard]] bool ok() const noexcept { return error_ == nullptr; }
   explicit operator bool() const noexcept { return ok(); }
@@ -109,15 +122,18 @@ class [[nodiscard]] status {
   [[nodiscard]] checkrow::error&& error() && noexcept { return std::move(*error_); }
 
  private:
-  std::unique_ptr<checkrow::error> error_;
+  detail::error_pointer error_;
 };
 
 /// A value, or an error. Contextually true where there is a value.
 template <class T>
 class [[nodiscard]] result {
  public:
-  result(T value) : value_(std::move(value)) {}
-  result(checkrow::error failure) : failed_(std::move(failure)) {}
+  result(T&& value) : value_(std::move(value)) {}
+  result(const T& value) : value_(value) {}
+  result(checkrow::error&& failure) : failed_(std::move(failure)) {}
+  result(const checkrow::error& failure) : failed_(failure) {}
+  result(detail::new_error failure) noexcept : failed_(std::move(failure)) {}
 
   [[nodiscard]] bool ok() const noexcept { return value_.has_value(); }
   explicit operator bool() const noexcept { return ok(); }
