@@ -123,7 +123,7 @@ def read_chunk(chunk, entry, attempt, manifest):
     need((magic, header_size, version, column_size) == (0x4B435243, 128, 1, 32), "a chunk's header is wrong")
     need(xxh3(head[:104] + bytes(8) + head[112:]) == head_hash == h_head_hash, "the hash of a chunk's head is wrong")
     need(xxh3(payload) == payload_hash == h_payload_hash, "the hash of a chunk's payload is wrong")
-    if incompatible or id_space != 0 or flags or kind not in (ROWS, DENSE, STATE):
+    if incompatible or id_space != 0 or flags > 1 or kind not in (ROWS, DENSE, STATE):
         raise Unsupported(f"chunk of kind {kind}, id space {id_space}, flags {flags}, feature bits {incompatible:#x}")
     need((h_table, h_kind, h_flags, h_first, h_last, h_rows, h_position, h_attempt)
          == (table, kind, flags, first, last, rows, position, attempt), "a chunk and its footer entry differ")
@@ -165,7 +165,13 @@ def read_chunk(chunk, entry, attempt, manifest):
         elif c_codec >= 0x8000:
             raise Unsupported(f"a user's own codec {c_codec:#x}")
         else:
-            need(kind == ROWS and i == 0 and width > 1, "only weights are quantised")
+            need(kind == ROWS and (width > 1 or c_codec == 6), "only rows of several elements are quantised")
+            if c_codec == 6:
+                need(c_bits == 16 and (code, element_bytes) == (1, 4), "two bytes of something else")
+                need(c_size == rows * width * 2, "a section has the wrong size")
+                upper = np.frombuffer(section, "<u2").astype(np.uint32) << 16
+                arrays.append(upper.view(np.float32).reshape(rows, width))
+                continue
             need((code, element_bytes) in ((1, 4), (2, 2), (3, 2)), "elements that can't be quantised")
             need(c_bits in QUANTISED.get(c_codec, ()), f"unknown codec {c_codec} with {c_bits} bits")
             arrays.append(read_quantised(section, c_codec, c_bits, rows, width, code))

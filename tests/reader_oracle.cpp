@@ -76,6 +76,7 @@ class model {
     add_floats("large_3", 100001, 3, checkrow::uniform<4>{});
     add_floats("large_64", 20001, 64, checkrow::adaptive<2, checkrow::refit>{});
     add_floats("empty", 0, 5, checkrow::adaptive<4, checkrow::greedy>{});
+    add_moments();
     add_many_types();
     add_records();
     add_small();
@@ -189,11 +190,12 @@ class model {
 
   template <class T>
   checkrow::column add_column(const std::string& table, const char* name, std::uint64_t rows,
-                              std::uint32_t width, std::vector<std::function<void(std::uint64_t)>>& fill) {
+                              std::uint32_t width, std::vector<std::function<void(std::uint64_t)>>& fill,
+                              checkrow::codec_choice codec = checkrow::exact{}) {
     auto values = memory_of<T>(rows * width);
     add_dump(table + "." + name, values.data(), width * sizeof(T), width * sizeof(T), rows);
     fill.push_back(filler(values.data(), width * sizeof(T), width));
-    return {name, values, width};
+    return {name, values, width, codec};
   }
 
   void add_floats(const std::string& name, std::uint64_t rows, std::uint64_t dim,
@@ -211,11 +213,30 @@ class model {
     for (const std::uint64_t dim : dims) add_floats(name + "_" + std::to_string(dim), 115, dim, codec);
   }
 
+  /// Optimizer columns with encodings of their own.
+  void add_moments() {
+    const std::uint64_t rows = 500, dim = 21;
+    std::vector<std::function<void(std::uint64_t)>> fill;
+    auto weights = memory_of<float>(rows * dim);
+    add_dump("moments.weights", weights.data(), dim * 4, dim * 4, rows);
+    fill.push_back(filler(weights.data(), dim * 4, dim));
+    checkrow::table_options with{
+        .columns = {add_column<float>("moments", "m", rows, dim, fill, checkrow::uniform<8>{}),
+                    add_column<float>("moments", "v", rows, dim, fill, checkrow::two_bytes{}),
+                    add_column<float>("moments", "adagrad", rows, 1, fill, checkrow::two_bytes{}),
+                    add_column<checkrow::half_bits>("moments", "half", rows, 9, fill,
+                                                    checkrow::uniform<4, checkrow::symmetric>{}),
+                    add_column<float>("moments", "exact", rows, 2, fill)},
+        .codec = checkrow::adaptive<4>{}};
+    tables_.push_back({checkpointer_.table("moments", weights, dim, std::move(with)), rows, std::move(fill)});
+  }
+
   /// Rows of half or bfloat16 by each codec.
   template <class T>
   void add_small_floats(const std::string& type) {
     checkrow::detail::builtin_codecs{}.for_each([&](const auto& codec) {
       const checkrow::codec_choice choice = codec;
+      if (!codec.accepts({checkrow::element_traits<T>::type, 2, 19})) return;
       const std::string name = type + "_" + std::to_string(choice.id) + "_" + std::to_string(choice.bits);
       const std::uint64_t rows = 115, dim = 19;
       std::vector<std::function<void(std::uint64_t)>> fill;

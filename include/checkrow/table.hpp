@@ -34,25 +34,30 @@ class column {
   /// A contiguous range; its width is its size divided by the table's rows, or as given (a table of no rows
   /// has no size to divide: its columns have width 1 unless they say otherwise).
   template <element_range Range>
-  column(std::string column_name, Range&& range, std::uint32_t width = 0)
+  column(std::string column_name, Range&& range, std::uint32_t width = 0,
+         codec_choice encoding = detail::stored_exactly)
       : name(std::move(column_name)),
         data(reinterpret_cast<std::byte*>(std::ranges::data(range))),
         elements(std::ranges::size(range)),
-        shape{shape_of<std::ranges::range_value_t<Range>>(width)} {}
+        shape{shape_of<std::ranges::range_value_t<Range>>(width)},
+        codec(encoding) {}
 
   template <element T>
-  column(std::string column_name, strided<T> rows_of, std::uint32_t width = 1)
+  column(std::string column_name, strided<T> rows_of, std::uint32_t width = 1,
+         codec_choice encoding = detail::stored_exactly)
       : name(std::move(column_name)),
         data(reinterpret_cast<std::byte*>(rows_of.data)),
         elements(rows_of.rows * width),
         stride(rows_of.stride),
-        shape{shape_of<T>(width)} {}
+        shape{shape_of<T>(width)},
+        codec(encoding) {}
 
   std::string name;
   std::byte* data = nullptr;
   std::uint64_t elements = 0;  ///< in all rows
   std::size_t stride = 0;      ///< bytes; 0: rows follow each other
   column_shape shape;          ///< width 0: not known yet
+  codec_choice codec;          ///< of an optimizer column: exact, or one of the codec_set
 
  private:
   template <class T>

@@ -4,6 +4,7 @@
 #include <checkrow/codecs/adaptive.hpp>
 #include <checkrow/codecs/codec_set.hpp>
 #include <checkrow/codecs/exact.hpp>
+#include <checkrow/codecs/two_bytes.hpp>
 #include <checkrow/codecs/uniform.hpp>
 #include <cstddef>
 #include <span>
@@ -23,7 +24,7 @@ enum class decode_outcome : unsigned char {
 
 /// Every built-in id and bits. Decoding depends on neither the search nor its settings.
 using builtin_codecs =
-    codec_set<exact, uniform<2>, uniform<3>, uniform<4>, uniform<8>, uniform<2, symmetric>,
+    codec_set<exact, two_bytes, uniform<2>, uniform<3>, uniform<4>, uniform<8>, uniform<2, symmetric>,
               uniform<3, symmetric>, uniform<4, symmetric>, uniform<8, symmetric>, adaptive<2, greedy>,
               adaptive<3, greedy>, adaptive<4, greedy>, adaptive<8, greedy>, adaptive<2, refit>,
               adaptive<3, refit>, adaptive<4, refit>, adaptive<8, refit>>;

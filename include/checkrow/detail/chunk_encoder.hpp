@@ -10,12 +10,11 @@
 
 namespace checkrow::inline v0::detail {
 
-inline constexpr std::uint16_t exact_id = 1;
 /// The codec of each column: the table's for weights, but exact where they have width 1; any other's own.
 [[nodiscard]] inline codec_choice codec_of_column(std::size_t column, const registered_column& of,
                                                   codec_choice weights) noexcept {
   if (column != 0) return of.codec;
-  return of.shape.width > 1 ? weights : codec_choice{exact_id, 0};
+  return of.shape.width > 1 ? weights : stored_exactly;
 }
 
 /// A finished chunk: its bytes, valid until the next one is encoded, and its footer entry.

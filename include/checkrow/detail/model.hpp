@@ -96,7 +96,7 @@ template <class List, class Item>
                                                                const std::string& table) {
   const std::string where = "table " + table + ", column " + from.name;
   if (status named = check_name("column", from.name); !named) return std::move(named).error();
-  registered_column out{from.name, from.shape, from.data, from.stride};
+  registered_column out{from.name, from.shape, from.data, from.stride, from.codec};
   if (out.shape.width == 0) {
     const std::uint64_t width = rows == 0 ? 1 : from.elements / rows;
     if (width == 0 || width > 0xffffffff)
@@ -141,7 +141,10 @@ template <class List, class Item>
 
 [[nodiscard]] inline format::table_schema schema_of(const registered_table& table, codec_choice codec) {
   format::table_schema out{.name = table.name, .rows = table.rows, .codec = codec, .columns = {}};
-  for (const registered_column& column : table.columns) out.columns.push_back({column.name, column.shape});
+  for (const registered_column& column : table.columns)
+    out.columns.push_back({column.name, column.shape, column.codec});
+  const bool quantized = table.columns[0].shape.width > 1;
+  out.columns[0].codec = quantized ? codec : stored_exactly;
   return out;
 }
 

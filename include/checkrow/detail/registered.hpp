@@ -9,13 +9,17 @@
 
 namespace checkrow::inline v0::detail {
 
+/// The codec that every table can have, whatever the codec_set: codecs/exact.hpp.
+inline constexpr std::uint16_t exact_id = 1;
+inline constexpr codec_choice stored_exactly{exact_id, 0};
+
 /// A column once the table's rows are known.
 struct registered_column {
   std::string name;
   column_shape shape;
   std::byte* data = nullptr;
   std::size_t stride = 0;
-  codec_choice codec{1, 0};  ///< of an optimizer column; exact by default
+  codec_choice codec = stored_exactly;  ///< of an optimizer column
 };
 
 /// The ids that a plan selects in one table: all of its rows, or those in `ids`, ascending.

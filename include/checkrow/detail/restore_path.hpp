@@ -130,6 +130,12 @@ class restore_path {
   [[nodiscard]] status check_segment(const segment_reader& segment, const format::manifest& manifest,
                                      const restore_plan& plan) const {
     std::vector<std::uint64_t> rows(manifest.tables.size(), 0);
+    for (std::uint32_t t = 0; t < rows.size(); ++t)
+      for (const format::column_schema& column : manifest.tables[t].columns)
+        if (plan.target(t) != nullptr)
+          if (status known = check_codec_known(path_.codecs(), column.codec, manifest, segment.entry().name);
+              !known)
+            return known;
     for (const format::footer_entry& chunk : segment.chunks()) {
       if (small_items::is_small(chunk)) continue;
       if (chunk.kind != format::chunk_kind::rows)

@@ -7,18 +7,19 @@ namespace checkrow::inline v0::detail {
 
 /// Is this codec in the set, and can it encode the weights of this table?
 [[nodiscard]] inline status check_codec(const any_codecs& codecs, const registered_table& table,
-                                        codec_choice codec) {
-  const column_shape& shape = table.columns[0].shape;
+                                        codec_choice codec, std::size_t column = 0) {
+  const column_shape& shape = table.columns[column].shape;
   const std::string named =
       "codec id " + std::to_string(codec.id) + ", " + std::to_string(codec.bits) + " bits";
   if (!codecs.contains(codec))
     return make_error(error_kind::misuse, {"this codec is not in the checkpointer's codec_set"},
                       {"table ", table.name, ", ", named}, {"choose one of the set, or add it to the set"});
-  if (shape.width > 1 && !codecs.accepts(codec, shape))
-    return make_error(
-        error_kind::misuse,
-        {"this codec cannot encode ", to_string(shape.element), " weights of width ", shape.width},
-        {"table ", table.name, ", ", named}, {"choose exact for that table, with a codec_set<...>"});
+  if (column == 0 && shape.width == 1) return {};  // exact, whatever the codec
+  if (!codecs.accepts(codec, shape))
+    return make_error(error_kind::misuse,
+                      {"this codec cannot encode ", to_string(shape.element), " rows of width ", shape.width},
+                      {"table ", table.name, ", column ", table.columns[column].name, ", ", named},
+                      {"choose exact there, with a codec_set<...>"});
   return {};
 }
 

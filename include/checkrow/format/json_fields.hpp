@@ -26,6 +26,9 @@ inline void write_element(json_writer& out, element_type element, std::uint8_t b
 }
 
 inline void write_members(json_writer& out, const column_schema& column) {
+  out.open("codec", '{');
+  write_members(out, column.codec);
+  out.close('}');
   write_element(out, column.shape.element, column.shape.element_bytes);
   out.put("name", column.name);
   out.put("width", column.shape.width);
@@ -197,6 +200,7 @@ inline void read_element(json_reader& in, json_view from, element_type& element,
 }
 
 inline void read(json_reader& in, json_view from, column_schema& column) {
+  read(in, in.at(from, "codec"), column.codec);
   in.text(from, "name", column.name);
   read_element(in, from, column.shape.element, column.shape.element_bytes);
   in.number(from, "width", column.shape.width);

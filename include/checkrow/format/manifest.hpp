@@ -14,6 +14,7 @@ namespace checkrow::inline v0::format {
 struct column_schema {
   std::string name;
   column_shape shape;
+  codec_choice codec{1, 0};  ///< when this checkpoint was written
   friend bool operator==(const column_schema&, const column_schema&) = default;
 };
 
