@@ -116,6 +116,35 @@ TEST_CASE("or cancels it: it leaves nothing, and its rows are in the later one")
   check_cancelling<stop_and_copy>();
 }
 
+TEST_CASE("a memory limit bounds the copies of rows, whatever the capture's own limit") {
+  for (const std::uint64_t limit : {std::uint64_t{0}, std::uint64_t{20} << 20}) {
+    memory store;
+    std::mt19937 random(5);
+    std::vector<float> weights(std::size_t{6000} * 64);  // 1.5 MB
+    std::uint64_t staged = 0;
+    checkpointer staging{exact{},
+                         full{},
+                         store,
+                         stop_and_copy{},
+                         options{.memory_limit = limit},
+                         observer{[&](const event& e) {
+                           if (e.kind == event_kind::captured) staged = e.bytes;
+                         }}};
+    staging.table("t", weights, 64);
+    staging.save(1).wait();
+    CHECK((staged == 0) == (limit == 0));  // beyond the limit: all of it inside save()
+
+    moody slow;
+    checkpointer touching{exact{}, full{}, slow, copy_on_touch{}, options{.memory_limit = limit}};
+    auto table = touching.table("t", weights, 64);
+    slow.mood->microseconds = 3000;
+    const ticket next = touching.save(1);
+    table.touch_all();
+    next.wait();
+    if (limit == 0) CHECK(next.figures().aside_bytes <= 64 << 10);  // one segment
+  }
+}
+
 TEST_CASE("a snapshot sums up saves and restores") {
   memory store;
   std::mt19937 random(5);

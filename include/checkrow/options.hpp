@@ -30,6 +30,9 @@ struct options {
   retention keep{};
   std::uint32_t part = 0;  ///< which part of the model this process writes
   overlap_rule overlap = overlap_rule::wait;
+  /// Bytes that a save may take beside the model and its bitmaps. What workers (16 MiB each), the sink's
+  /// buffers and dense parameters leave of it bounds the copies of rows, whatever the capture's own limit.
+  std::uint64_t memory_limit = std::uint64_t{256} << 20;
   unsigned workers = 1;  ///< threads that encode a save behind the trainer
   /// Rows of each table whose hash is kept from save to save, to catch updates of rows that were not touched:
   /// the save then fails with a misuse error that names the row. 0: no check; 1024 costs about 0.25 ms a

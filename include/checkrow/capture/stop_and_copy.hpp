@@ -44,9 +44,11 @@ struct stop_and_copy {
 /// The staging buffer of one checkpointer, kept from save to save.
 class stop_and_copy::staging final : public detail::any_capture {
  public:
-  explicit staging(const stop_and_copy& policy) noexcept : limit_(policy.staging_bytes) {}
+  explicit staging(const stop_and_copy& policy) noexcept : most_(policy.staging_bytes), limit_(most_) {}
 
-  [[nodiscard]] bool begin(detail::model_tables& tables, const save_plan& plan) override {
+  [[nodiscard]] bool begin(detail::model_tables& tables, const save_plan& plan,
+                           std::uint64_t memory) override {
+    limit_ = std::min(most_, memory);
     sources_.clear();
     table_ = 0;
     ranges_ = {};
@@ -139,7 +141,7 @@ class stop_and_copy::staging final : public detail::any_capture {
     return to;
   }
 
-  std::uint64_t limit_;
+  std::uint64_t most_, limit_;  ///< bytes: of the policy, of this save
   std::unique_ptr<std::byte[]> buffer_;
   std::uint64_t capacity_ = 0;
   std::uint64_t staged_ = 0;

@@ -51,11 +51,13 @@ struct aside_segment {
 class aside_pool {
  public:
   /// At most `limit` bytes, but at least one segment; a touch waits `patience` seconds for one.
-  aside_pool(std::uint64_t limit, double patience) noexcept : limit_(limit), patience_(patience) {}
+  aside_pool(std::uint64_t limit, double patience) noexcept
+      : most_(limit), limit_(limit), patience_(patience) {}
 
-  /// At a boundary: every segment is free.
-  void begin() noexcept {
+  /// At a boundary: every segment is free. The limit holds, or `memory` where that is less.
+  void begin(std::uint64_t memory) noexcept {
     const std::lock_guard lock(mutex_);
+    limit_ = std::min(most_, memory);
     full_.clear();
     partial_.clear();
     free_.clear();
@@ -254,7 +256,7 @@ class aside_pool {
     return segments_.empty() || allocated_ + wanted <= limit_;
   }
 
-  std::uint64_t limit_;
+  std::uint64_t most_, limit_;  ///< bytes: of the policy, of this save
   double patience_;
   mutable std::mutex mutex_;
   std::condition_variable space_;       ///< for touches

@@ -233,8 +233,9 @@ class any_capture {
  public:
   virtual ~any_capture() = default;
   /// At the boundary: seals every table's touches and makes the plan's rows pending. False where next() reads
-  /// the tables themselves, so that the trainer must not go on before end().
-  [[nodiscard]] virtual bool begin(model_tables& tables, const save_plan& plan) = 0;
+  /// the tables themselves, so that the trainer must not go on before end(). Copies of rows may take so many
+  /// bytes at a time.
+  [[nodiscard]] virtual bool begin(model_tables& tables, const save_plan& plan, std::uint64_t memory) = 0;
   /// More rows, for one of any number of workers; waits where none are ready but some may come. False: every
   /// row was handed out, or the capture was cancelled.
   [[nodiscard]] virtual bool next(row_batch& batch) = 0;

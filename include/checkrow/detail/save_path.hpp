@@ -137,7 +137,7 @@ class save_path {
     job.figures.full = job.manifest.full = job.plan.rows == row_selection::all;
     take_small(model, job, std::move(spare_));
 
-    staged = capture_->begin(model.tables, job.plan);
+    staged = capture_->begin(model.tables, job.plan, memory_for_copies(job));
     for (std::size_t t = 0; t < model.tables.size(); ++t) {
       const auto& table = *model.tables[t];
       const codec_choice codec = job.plan.codecs.empty() ? codec_of(table) : job.plan.codecs[t];
@@ -157,6 +157,15 @@ class save_path {
     notify(planned);
     notify(captured);
     return {};
+  }
+
+  /// What the memory limit leaves for copies of rows: the rest is for each worker's batch and chunk, the
+  /// sink's buffers, and dense parameters and states.
+  [[nodiscard]] std::uint64_t memory_for_copies(const save_request& job) const noexcept {
+    std::uint64_t taken =
+        std::max(settings.workers, 1u) * (batch_bytes + encode_buffer_limit) + sink_->writer_bytes();
+    for (const small_copy& one : job.small) taken += one.bytes.size();
+    return settings.memory_limit - std::min(taken, settings.memory_limit);
   }
 
   /// The save could not begin: nothing was sealed.

@@ -20,10 +20,10 @@ class touch_capture : public any_capture {
 
   [[nodiscard]] aside_pool& pool() noexcept { return pool_; }
 
-  [[nodiscard]] bool begin(model_tables& tables, const save_plan& plan) override {
+  [[nodiscard]] bool begin(model_tables& tables, const save_plan& plan, std::uint64_t memory) override {
     generation_ = std::uint8_t(generation_ % 63 + 1);
     all_ = plan.rows == row_selection::all;
-    pool_.begin();
+    pool_.begin(memory);
     guards_.clear();
     for (const auto& table : tables) {
       touch_guard& guard = *guards_.emplace_back(table->guard());
