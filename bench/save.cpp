@@ -53,7 +53,9 @@ struct discard {
   };
   struct reader {
     [[nodiscard]] std::uint64_t bytes() const noexcept { return 0; }
-    status read(std::uint64_t, std::span<std::byte>) { return error{error_kind::io, "nothing is kept", "nowhere", ""}; }
+    status read(std::uint64_t, std::span<std::byte>) {
+      return error{error_kind::io, "nothing is kept", "nowhere", ""};
+    }
   };
   result<writer> create(std::string_view name) { return writer{blobs, {std::string(name), 0}}; }
   result<reader> open(std::string_view) { return reader{}; }
