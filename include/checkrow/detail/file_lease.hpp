@@ -29,7 +29,9 @@ namespace checkrow::inline v0::detail {
 
 /// Removes the file, unless somebody has a lease of it: then false. True where it is gone already.
 [[nodiscard]] inline result<bool> remove_unleased(const std::string& path) {
-  auto opened = file::open(path, O_RDONLY, "cannot open");
+  auto opened = file::open(path, O_RDWR, "cannot open");  // NFS locks exclusively only what may be written
+  if (!opened && opened.error().kind != error_kind::not_found)
+    opened = file::open(path, O_RDONLY, "cannot open");
   if (!opened && opened.error().kind == error_kind::not_found) return true;
   if (!opened) return std::move(opened).error();
   const int why = lock_file(*opened, LOCK_EX | LOCK_NB);
