@@ -143,6 +143,9 @@ class restore_path {
                           {segment.entry().name}, {"read it with a checkrow that knows it"});
       if (chunk.table >= rows.size())
         return segment.corrupt(chunk, "a chunk belongs to a table that the manifest does not list");
+      if (chunk.first > chunk.last || chunk.last >= manifest.tables[chunk.table].rows ||
+          chunk.rows - 1 > chunk.last - chunk.first)  // else it could pass for one that nobody asked for
+        return segment.corrupt(chunk, "a chunk's row ids are out of order or out of range");
       rows[chunk.table] += chunk.rows;
       if (plan.target(chunk.table) == nullptr) continue;
       if (status known = check_codec_known(path_.codecs(), chunk.codec, manifest, segment.entry().name);
