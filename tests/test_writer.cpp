@@ -582,7 +582,6 @@ struct fake_clock {
   using rep = duration::rep;
   using period = duration::period;
   using time_point = std::chrono::time_point<fake_clock>;
-  static constexpr bool is_steady = true;
   static inline time_point current{};
   static time_point now() { return current; }
   static void sleep_until(time_point when) { current = std::max(current, when); }

@@ -5,6 +5,7 @@
 
 #include <checkrow/detail/file_calls.hpp>
 #include <checkrow/error.hpp>
+#include <checkrow/huge_pages.hpp>
 #include <cstring>
 #include <mutex>
 #include <vector>
@@ -16,7 +17,7 @@ namespace checkrow::inline v0 {
 struct write_options {
   std::size_t buffer_bytes = std::size_t{4} << 20;  ///< of one write; rounded up to a multiple of 4096
   std::uint32_t buffers = 8;  ///< of each writer, at least 1: its memory, beyond which append() waits
-  std::uint32_t threads = 3;  ///< that write, where there is no io_uring; at least 1
+  std::uint32_t threads = 4;  ///< that write, where there is no io_uring; at least 1
   bool direct = true;         ///< past the page cache (O_DIRECT), where the file system lets us
   bool uring = true;          ///< by io_uring, where it is compiled in and direct writes work
   std::uint64_t preallocate_bytes = std::uint64_t{256}
@@ -34,31 +35,43 @@ struct write_options {
 
 namespace detail {
 
-/// Memory at a page's address, or none.
+/// Memory at a page's address, or none. Large memory lies on huge pages where there are any: a direct write
+/// pins each page, and thousands of small ones cost more than the copy into them.
 class page_memory {
  public:
   page_memory() noexcept = default;
-  explicit page_memory(std::size_t bytes) noexcept : bytes_(bytes) {
-    void* const got = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (got != MAP_FAILED) data_ = static_cast<std::byte*>(got);
+  explicit page_memory(std::size_t bytes) noexcept
+      : bytes_(bytes), whole_(bytes < huge ? bytes : bytes + huge) {
+    void* const got = ::mmap(nullptr, whole_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (got == MAP_FAILED) return;
+    base_ = static_cast<std::byte*>(got);
+    if (bytes < huge) return;
+    start_ = (huge - reinterpret_cast<std::uintptr_t>(got) % huge) % huge;
+    advise_huge_pages(data(), bytes);
   }
-  page_memory(page_memory&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
+  page_memory(page_memory&& other) noexcept { swap(other); }
   page_memory& operator=(page_memory&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(bytes_, other.bytes_);
+    swap(other);
     return *this;
   }
   ~page_memory() {
-    if (data_ != nullptr) ::munmap(data_, bytes_);
+    if (base_ != nullptr) ::munmap(base_, whole_);
   }
-  explicit operator bool() const noexcept { return data_ != nullptr; }
-  [[nodiscard]] std::byte* data() const noexcept { return data_; }
+  explicit operator bool() const noexcept { return base_ != nullptr; }
+  [[nodiscard]] std::byte* data() const noexcept { return base_ + start_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:
-  std::byte* data_ = nullptr;
-  std::size_t bytes_ = 0;
+  static constexpr std::size_t huge = std::size_t{2} << 20;
+  void swap(page_memory& other) noexcept {
+    std::swap(base_, other.base_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(whole_, other.whole_);
+    std::swap(start_, other.start_);
+  }
+
+  std::byte* base_ = nullptr;
+  std::size_t bytes_ = 0, whole_ = 0, start_ = 0;
 };
 
 /// Shared by the copies of one sink and their writers. Thread-safe.
