@@ -49,4 +49,9 @@ fi
 for suite in "${wanted[@]}"; do
   say "$suite: $(nproc) cores, load $(cut -d ' ' -f 1 /proc/loadavg) before it began"
   "build/release/bench/bench_$suite" "${passed[@]}" --json "build/bench/$suite.json"
+  if [ "$suite" = errors ] && command -v gnuplot >/dev/null; then
+    gnuplot -e "data='build/bench/errors.json'; rows='Gaussian'; dim=64; picture='build/bench/errors.svg'" bench/errors.gnuplot
+    gnuplot -e "data='build/bench/errors.json'; picture='build/bench/metadata.svg'" bench/metadata.gnuplot
+    echo "pictures: build/bench/errors.svg, build/bench/metadata.svg"
+  fi
 done
