@@ -3,6 +3,7 @@
 
 #include "catch_shim.hpp"
 #include "moody_sink.hpp"
+#include "temporary_folder.hpp"
 #include "toy_model.hpp"
 
 using namespace checkrow;
@@ -172,6 +173,37 @@ TEST_CASE("a snapshot sums up saves and restores") {
   CHECK(seen.total_seconds > 0);
   CHECK(seen.restores == 1);
   CHECK(seen.bytes_restored > 0);
+}
+
+TEST_CASE("progress tells of rows, bytes and what the sink has not written yet") {
+  temporary_folder folder;
+  std::vector<float> weights(std::size_t{400'000} * 16);  // 26 MB
+  std::uint64_t events = 0, last = 0, queued = 0;
+  checkpointer ckpt{exact{}, full{}, throttled<directory>{{.path = folder.path()}, 1e8},
+                    observer{[&](const event& e) {
+                      if (e.kind != event_kind::progress) return;
+                      ++events;
+                      CHECK(e.figures != nullptr);
+                      CHECK(e.total == 400'000);
+                      CHECK(e.rows > last);
+                      CHECK(e.rows <= e.total);
+                      last = e.rows;
+                      queued = std::max(queued, e.figures->queued_bytes);
+                    }}};
+  ckpt.table("t", weights, 16);
+  const ticket saved = ckpt.save(1);
+  bool running = false;
+  while (!saved.done()) {
+    const statistics now = ckpt.snapshot();
+    running |= now.saving && now.rows_so_far > 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  saved.wait();
+  CHECK(running);
+  CHECK(events > 1);
+  CHECK(queued > 0);
+  CHECK(saved.figures().queued_bytes == 0);
+  CHECK(ckpt.snapshot().queued_bytes == 0);
 }
 
 TEST_CASE("statistics as Prometheus text: help, type and value of every metric") {

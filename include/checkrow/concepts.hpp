@@ -122,7 +122,8 @@ struct blob {
 };
 
 /// Writes one blob. Nobody sees the blob before commit() returned success, and then it is durable. Dropping a
-/// writer abandons the blob. After commit() or abandon() nothing more is called.
+/// writer abandons the blob. After commit() or abandon() nothing more is called. Optional: queued_bytes(), those
+/// appended and not written yet, for statistics.
 template <class W>
 concept blob_writer = std::movable<W> && requires(W writer, std::span<const std::byte> bytes) {
   { writer.append(bytes) } -> std::same_as<status>;

@@ -31,6 +31,7 @@ struct statistics {
   bool saving = false;
   std::uint64_t rows_so_far = 0;       ///< of the save that runs, or of the last one
   std::uint64_t bytes_so_far = 0;      ///< the same
+  std::uint64_t queued_bytes = 0;      ///< the running save's, in the sink's buffers
   std::uint64_t aside_peak_bytes = 0;  ///< of the last save
   std::uint64_t last_step = 0;         ///< of the last commit
   std::uint64_t last_sequence = 0;
@@ -117,6 +118,7 @@ inline void prometheus_writer::add(const char* name, const char* help, const cha
   out.gauge("saving", "1 while a save runs", s.saving ? 1 : 0);
   out.gauge("rows_so_far", "Rows written by the running or last save", number(s.rows_so_far));
   out.gauge("bytes_so_far", "Bytes written by the running or last save", number(s.bytes_so_far));
+  out.gauge("queued_bytes", "Bytes of the running save in the sink's buffers", number(s.queued_bytes));
   out.gauge("aside_peak_bytes", "Most aside memory of the last save", number(s.aside_peak_bytes));
   out.gauge("last_step", "Step of the last durable save", number(s.last_step));
   out.gauge("last_sequence", "Sequence number of the last durable save", number(s.last_sequence));

@@ -34,6 +34,7 @@ struct save_figures {
   std::uint64_t full_bytes = 0;    ///< of a checkpoint of everything as it lies in memory, for comparison
   std::uint64_t aside_rows = 0;    ///< copied by touches that met them while the save ran
   std::uint64_t aside_bytes = 0;   ///< the most memory that such copies took at a time
+  std::uint64_t queued_bytes = 0;  ///< while it runs: in the sink's buffers, of those that tell
   double wait_seconds = 0;         ///< save() waited so long for an unfinished save and for open scopes
   double stall_seconds = 0;        ///< from no scope open to save() returning
   double encode_seconds = 0;

@@ -20,6 +20,8 @@ class any_writer {
   [[nodiscard]] virtual status append(std::span<const std::byte> bytes) = 0;
   [[nodiscard]] virtual status commit() = 0;
   virtual void abandon() noexcept = 0;
+  /// Appended, and not written yet; 0 where the sink does not tell.
+  [[nodiscard]] virtual std::uint64_t queued_bytes() const noexcept = 0;
 };
 
 class any_reader {
@@ -127,6 +129,12 @@ class erased_sink final : public any_sink {
       return guarded("the sink", "", [&] { return inner.commit(); });
     }
     void abandon() noexcept override { inner.abandon(); }
+    [[nodiscard]] std::uint64_t queued_bytes() const noexcept override {
+      if constexpr (requires { inner.queued_bytes(); })
+        return inner.queued_bytes();
+      else
+        return 0;
+    }
     typename Sink::writer inner;
   };
   struct reader final : any_reader {

@@ -44,6 +44,7 @@ class journal {
         if (what.figures == nullptr) return;
         sums_.rows_so_far = what.rows;
         sums_.bytes_so_far = what.bytes;
+        sums_.queued_bytes = what.figures->queued_bytes;
         return;
       case event_kind::committed:
       case event_kind::failed:
@@ -74,6 +75,7 @@ class journal {
     }
     const save_figures& save = *what.figures;
     sums_.saving = false;
+    sums_.queued_bytes = 0;
     sums_.rows_so_far = save.rows;
     sums_.bytes_so_far = save.bytes;
     sums_.rows_written += save.rows;

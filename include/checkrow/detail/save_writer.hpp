@@ -95,6 +95,7 @@ class save_writer {
     if (status wanted = check_cancelled(); !wanted) return wanted;
     const auto start = steady_clock::now();
     status durable = writer_->commit();
+    figures_.queued_bytes = 0;
     figures_.write_seconds += seconds_since(start);
     return durable;
   }
@@ -181,6 +182,7 @@ class save_writer {
     const auto now = steady_clock::now();
     if (progress && now - told_ > std::chrono::milliseconds(50)) {
       told_ = now;
+      figures_.queued_bytes = writer_->queued_bytes();
       progress();
     }
     return done;

@@ -39,6 +39,11 @@ class write_behind {
     return {};
   }
 
+  /// Bytes in buffers on their way to the disk: a ring's full ones, some of which may be there by now.
+  [[nodiscard]] std::uint64_t queued_bytes() const noexcept {
+    return in_flight_ * std::uint64_t{buffer_bytes_};
+  }
+
   /// Writes what is left, waits for every write, and makes the file durable if it has to be.
   [[nodiscard]] status finish() {
     if (engine_ == nullptr)

@@ -87,6 +87,7 @@ class directory::writer {
     return named;
   }
 
+  [[nodiscard]] std::uint64_t queued_bytes() const noexcept { return behind_->queued_bytes(); }
   void abandon() noexcept {
     if (behind_ == nullptr) return;
     ::unlink(behind_->path().c_str());

@@ -63,6 +63,11 @@ struct throttled {
       paces_->written.pass(bytes.size(), rate_);
       return inner_.append(bytes);
     }
+    [[nodiscard]] std::uint64_t queued_bytes() const noexcept requires
+        requires(const typename Sink::writer w) {
+      w.queued_bytes();
+    }
+    { return inner_.queued_bytes(); }
     [[nodiscard]] status commit() { return inner_.commit(); }
     void abandon() noexcept { inner_.abandon(); }
 
