@@ -120,16 +120,15 @@ void write_blob(directory& store, const std::string& name, std::size_t bytes, co
   must(writer->commit());
 }
 
-/// Several threads read pieces of 1 MiB, as a restore does; nothing of the file is in the page cache.
+/// Several threads read large pieces onto huge pages, as a restore does; nothing of it is in the page cache.
 void read_blob(const settings& chosen, directory& store, const std::string& name, int threads) {
   auto reader = store.open(name);
   if (!reader) give_up(reader.error().text());
   std::atomic<std::size_t> next{0};
-  constexpr std::size_t piece = std::size_t{1} << 20;
   in_threads(threads, [&](int) {
-    const detail::page_memory to(piece);
-    for (std::size_t at; (at = next.fetch_add(piece)) < chosen.bytes;)
-      must(reader->read(at, {to.data(), piece}));
+    const detail::page_memory to(block);
+    for (std::size_t at; (at = next.fetch_add(block)) < chosen.bytes;)
+      must(reader->read(at, {to.data(), block}));
   });
 }
 
