@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 
 namespace checkrow::inline v0::detail {
 
@@ -52,12 +53,15 @@ class aside_pool {
  public:
   /// At most `limit` bytes, but at least one segment; a touch waits `patience` seconds for one.
   aside_pool(std::uint64_t limit, double patience) noexcept
-      : most_(limit), limit_(limit), patience_(patience) {}
+      : most_(limit), limit_(limit), patience_(std::clamp(patience, 0.0, 1e9)) {}
 
   /// At a boundary: every segment is free. The limit holds, or `memory` where that is less.
-  void begin(std::uint64_t memory) noexcept {
+  void begin(std::uint64_t memory) {
     const std::lock_guard lock(mutex_);
     limit_ = std::min(most_, memory);
+    const std::uint64_t segments = std::min(limit_ / segment_bytes + 1, most_segments);
+    segments_.reserve(segments);
+    for (auto* list : {&free_, &partial_, &full_}) list->reserve(segments_.capacity());
     full_.clear();
     partial_.clear();
     free_.clear();
@@ -148,6 +152,7 @@ class aside_pool {
 
  private:
   static constexpr std::size_t segment_bytes = std::size_t{64} << 10, worth_a_chunk = 16;  ///< full ones
+  static constexpr std::uint64_t most_segments = 1 << 16;
 
   [[nodiscard]] bool worth_draining() const noexcept {
     const bool all = walked_ && out_ == 0, starved = waiting_ != 0 || in_use_ > limit_ / 4;
@@ -226,23 +231,29 @@ class aside_pool {
         found = free_[i];
         free_.erase(free_.begin() + std::ptrdiff_t(i));
       }
-    if (found == nullptr) {
-      if (!segments_.empty() && allocated_ + wanted > limit_ && !make_room(wanted)) return nullptr;
-      segments_.push_back(std::make_unique<aside_segment>());
-      found = segments_.back().get();
-      found->memory.reset(new std::byte[wanted]);
-      found->bytes = wanted;
-      allocated_ += wanted;
-      full_.reserve(segments_.size());  // so that put() never allocates
-      partial_.reserve(segments_.size());
-      free_.reserve(segments_.size());
-    }
+    if (found == nullptr) found = add(wanted);
+    if (found == nullptr) return nullptr;
     found->layout = &layout;
     found->rows = 0;
     found->capacity = std::uint32_t(found->bytes / record);
     in_use_ += found->bytes;
     peak_ = std::max(peak_, in_use_);
     return found;
+  }
+
+  /// A new segment; null where the limit is reached, or the system has no memory. Never throws: lists were
+  /// made long enough at the boundary.
+  [[nodiscard]] aside_segment* add(std::size_t bytes) noexcept {
+    if (!segments_.empty() && allocated_ + bytes > limit_ && !make_room(bytes)) return nullptr;
+    if (segments_.size() == segments_.capacity()) return nullptr;
+    std::unique_ptr<std::byte[]> memory(new (std::nothrow) std::byte[bytes]);
+    std::unique_ptr<aside_segment> added(memory != nullptr ? new (std::nothrow) aside_segment : nullptr);
+    if (added == nullptr) return nullptr;
+    added->memory = std::move(memory);
+    added->bytes = bytes;
+    allocated_ += bytes;
+    segments_.push_back(std::move(added));
+    return segments_.back().get();
   }
 
   /// Gives free segments, which are too small, back to the system.
