@@ -1,8 +1,9 @@
 // How fast each codec encodes and decodes float32 rows that lie outside the caches, as a multiple of memcpy's
 // speed over the same rows; and what it costs in bytes and in error.
 //
-// One core. Rounds of memcpy, encode, decode, decode with streaming stores follow each other, and each counts
-// by its best round: other load on the machine hits all of them alike.
+// One core. Rounds of memcpy, encode, decode, decode with streaming stores follow each other. Each is timed
+// in pieces of 32 MiB, a piece counts by its best round, and a figure is the sum of its pieces: so other load
+// on the machine, which takes the core away for milliseconds, leaves few traces.
 #include <algorithm>
 #include <checkrow/codecs/builtin.hpp>
 #include <chrono>
@@ -21,6 +22,7 @@ namespace {
 using namespace checkrow;
 
 constexpr std::size_t section_rows = 16384;
+constexpr std::size_t piece_bytes = std::size_t{32} << 20;
 constexpr const char* engine_names[] = {"automatic", "scalar", "avx2", "avx512"};
 
 struct settings {
@@ -71,6 +73,21 @@ class stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
+/// The best time of each piece, summed.
+class best_pieces {
+ public:
+  explicit best_pieces(std::size_t pieces) : best_(pieces, 1e9) {}
+  void add(std::size_t piece, double seconds) { best_[piece] = std::min(best_[piece], seconds); }
+  [[nodiscard]] double seconds() const {
+    double sum = 0;
+    for (const double one : best_) sum += one;
+    return sum;
+  }
+
+ private:
+  std::vector<double> best_;
+};
+
 struct buffers {
   explicit buffers(std::size_t bytes) : rows(bytes), back(bytes), sections(bytes + bytes / 4 + (1 << 20)) {
     fill(rows.get(), bytes);
@@ -87,31 +104,38 @@ struct subject {
   [[nodiscard]] column_shape shape() const {
     return {element_type::float32, 4, static_cast<std::uint32_t>(dim)};
   }
+  [[nodiscard]] std::size_t pieces() const { return (rows + piece_rows() - 1) / piece_rows(); }
+
+  void copy(best_pieces& times) const {
+    each_piece(times, [&](std::size_t first, std::size_t end) {
+      std::memcpy(memory.back.get() + first * 4 * dim, memory.rows.get() + first * 4 * dim,
+                  (end - first) * 4 * dim);
+    });
+  }
   /// Sections one after the other; returns their bytes.
-  std::size_t encode() const {
+  std::size_t encode(best_pieces& times) const {
     std::size_t size = 0;
-    for (std::size_t first = 0; first < rows; first += section_rows)
-      size += (codec.encode(shape(), {memory.rows.get() + first * 4 * dim, 4 * dim}, count(first),
-                            memory.sections.get() + size) +
-               63) /
-              64 * 64;
+    each_section(times, [&](std::size_t first, std::size_t count) {
+      const row_view from{memory.rows.get() + first * 4 * dim, 4 * dim};
+      size += (codec.encode(shape(), from, count, memory.sections.get() + size) + 63) / 64 * 64;
+    });
     return size;
   }
-  void decode(std::size_t section_bytes, bool streaming) const {
+  void decode(best_pieces& times, std::size_t section_bytes, bool streaming) const {
     std::size_t at = 0;
-    for (std::size_t first = 0; first < rows; first += section_rows) {
+    each_section(times, [&](std::size_t first, std::size_t count) {
       // A section's size: it ends with its directory, since none of the rows is an exception.
-      detail::section_layout layout(shape(), count(first), Codec::bits);
+      detail::section_layout layout(shape(), count, Codec::bits);
       layout.pack(
           format::load<detail::parameter_frame>(memory.sections.get() + at + detail::section_layout::frame));
       const std::size_t size = layout.directory;
       const row_span to{memory.back.get() + first * 4 * dim, 4 * dim, nullptr, streaming};
-      if (!codec.decode(shape(), {memory.sections.get() + at, size}, count(first), to)) {
+      if (!codec.decode(shape(), {memory.sections.get() + at, size}, count, to)) {
         std::fprintf(stderr, "a section does not decode\n");
         std::exit(1);
       }
       at += size;
-    }
+    });
     if (at != section_bytes) std::exit(1);
   }
   /// Mean relative l2 error of the first rows.
@@ -132,7 +156,23 @@ struct subject {
   }
 
  private:
-  [[nodiscard]] std::size_t count(std::size_t first) const { return std::min(section_rows, rows - first); }
+  [[nodiscard]] std::size_t piece_rows() const {
+    return std::max(section_rows, piece_bytes / (4 * dim) / section_rows * section_rows);
+  }
+  template <class F>
+  void each_piece(best_pieces& times, F&& work) const {
+    stopwatch watch;
+    for (std::size_t i = 0; i < pieces(); ++i) {
+      work(i * piece_rows(), std::min(rows, (i + 1) * piece_rows()));
+      times.add(i, watch.lap());
+    }
+  }
+  template <class F>
+  void each_section(best_pieces& times, F&& work) const {
+    each_piece(times, [&](std::size_t first, std::size_t end) {
+      for (; first < end; first += section_rows) work(first, std::min(section_rows, end - first));
+    });
+  }
 };
 
 /// Error of the paper's greedy search on the same rows, 0 where it does not exist.
@@ -146,7 +186,8 @@ double greedy_error(const buffers& memory, std::size_t dim) {
     if (error == 0) {
       const adaptive<Bits, greedy> codec;
       const subject<adaptive<Bits, greedy>> some{codec, memory, dim, (std::size_t{1} << 19) / dim};
-      some.decode(some.encode(), false);
+      best_pieces unused(some.pieces());
+      some.decode(unused, some.encode(unused), false);
       error = some.error();
     }
     return error;
@@ -168,20 +209,18 @@ void measure(const Codec& codec, std::size_t dim, const buffers& memory, const s
 
     subject<Codec> some = all;
     if (engine == codec_engine::scalar) some.rows = std::min(all.rows, (std::size_t{32} << 20) / (4 * dim));
-    double copying = 1e9, encoding = 1e9, decoding = 1e9, streaming = 1e9;
+    const best_pieces none(some.pieces());
+    best_pieces copies = none, encodes = none, decodes = none, streams = none;
     std::size_t size = 0;
     const int rounds = engine == codec_engine::scalar ? 3 : chosen.rounds;
     for (int round = 0; round < rounds; ++round) {
-      stopwatch watch;
-      std::memcpy(memory.back.get(), memory.rows.get(), some.rows * 4 * dim);
-      copying = std::min(copying, watch.lap());
-      size = some.encode();
-      encoding = std::min(encoding, watch.lap());
-      some.decode(size, false);
-      decoding = std::min(decoding, watch.lap());
-      some.decode(size, true);
-      streaming = std::min(streaming, watch.lap());
+      some.copy(copies);
+      size = some.encode(encodes);
+      some.decode(decodes, size, false);
+      some.decode(streams, size, true);
     }
+    const double copying = copies.seconds(), encoding = encodes.seconds();
+    const double decoding = decodes.seconds(), streaming = streams.seconds();
     const double error = some.error();
     const double gigabytes = static_cast<double>(some.rows * 4 * dim) * 1e-9;
     const double per_row = static_cast<double>(size) / static_cast<double>(some.rows);
@@ -203,6 +242,8 @@ void measure(const Codec& codec, std::size_t dim, const buffers& memory, const s
     std::fprintf(json, R"("decode_streaming_vs_memcpy": %.3f, "rel_error": %.6f, )", copying / streaming,
                  error);
     if (greedy != 0) std::fprintf(json, R"("error_vs_greedy": %.4f, )", error / greedy);
+    std::fprintf(json, R"("encode_gb_per_s": %.3f, "decode_gb_per_s": %.3f, )", gigabytes / encoding,
+                 gigabytes / decoding);
     std::fprintf(json, "\"bytes_per_row\": %.3f, \"metadata_bytes_per_row\": %.3f}\n", per_row,
                  per_row - codes);
     std::fflush(json);
@@ -227,21 +268,33 @@ void measure_gather(const Codec& codec, std::size_t dim, double dirty, const buf
                   static_cast<int>(Codec::name.size()), Codec::name.data(), int{Codec::bits}, dim,
                   engine_names[static_cast<int>(engine)], 100 * dirty);
     if (std::string_view(label).find(chosen.only) == std::string_view::npos) continue;
-    double copying = 1e9, encoding = 1e9;
+    int round_byte = 0;
+    // Sections are the pieces here; few rows would stay in the caches from one pass to the next.
+    best_pieces copies((index.size() + section_rows - 1) / section_rows), encodes = copies;
+    const auto forget_caches = [&] {
+      std::memset(memory.back.get() + chosen.bytes / 2, round_byte++, chosen.bytes / 2);
+    };
     for (int round = 0; round < chosen.rounds; ++round) {
+      forget_caches();
       stopwatch watch;
-      for (std::size_t i = 0; i < index.size(); ++i)
-        std::memcpy(memory.back.get() + i * 4 * dim, memory.rows.get() + index[i] * 4 * dim, 4 * dim);
-      copying = std::min(copying, watch.lap());
+      for (std::size_t first = 0; first < index.size(); first += section_rows) {
+        const std::size_t end = std::min(index.size(), first + section_rows);
+        for (std::size_t i = first; i < end; ++i)
+          std::memcpy(memory.back.get() + i * 4 * dim, memory.rows.get() + index[i] * 4 * dim, 4 * dim);
+        copies.add(first / section_rows, watch.lap());
+      }
+      forget_caches();
+      watch.lap();
       std::size_t size = 0;
       for (std::size_t first = 0; first < index.size(); first += section_rows) {
         const std::size_t count = std::min(section_rows, index.size() - first);
         size += codec.encode(shape, {memory.rows.get(), 4 * dim, index.data() + first}, count,
                              memory.sections.get() + size);
         size = (size + 63) / 64 * 64;
+        encodes.add(first / section_rows, watch.lap());
       }
-      encoding = std::min(encoding, watch.lap());
     }
+    const double copying = copies.seconds(), encoding = encodes.seconds();
     std::printf("%-60s %7.2f\n", label, copying / encoding);
     std::fflush(stdout);
     if (json == nullptr) continue;
@@ -250,6 +303,52 @@ void measure_gather(const Codec& codec, std::size_t dim, double dirty, const buf
                  engine_names[static_cast<int>(engine)], dirty);
     std::fprintf(json, "\"gather_encode_vs_gather_copy\": %.3f}\n", copying / encoding);
   }
+}
+
+/// What memory itself allows, as multiples of memcpy's speed: reading only, and writing only, past the caches
+/// too.
+void measure_memory(const buffers& memory, const settings& chosen, std::FILE* json) {
+  const std::size_t pieces = chosen.bytes / piece_bytes;
+  const best_pieces none(pieces);
+  best_pieces copies = none, reads = none, writes = none, streams = none;
+  volatile std::uint64_t kept = 0;
+  for (int round = 0; round < chosen.rounds; ++round) {
+    const auto each = [&](best_pieces& times, auto&& work) {
+      stopwatch watch;
+      for (std::size_t i = 0; i < pieces; ++i) {
+        work(memory.rows.get() + i * piece_bytes, memory.back.get() + i * piece_bytes);
+        times.add(i, watch.lap());
+      }
+    };
+    each(copies, [](const std::byte* from, std::byte* to) { std::memcpy(to, from, piece_bytes); });
+    each(reads, [&](const std::byte* from, std::byte*) {
+      std::uint64_t sum[8] = {};  // a line's, which the compiler makes vectors
+      for (std::size_t at = 0; at < piece_bytes; at += sizeof sum)
+        for (std::size_t i = 0; i < 8; ++i) sum[i] ^= format::load<std::uint64_t>(from + at + 8 * i);
+      for (const std::uint64_t one : sum) kept = kept ^ one;
+    });
+    each(writes, [&](const std::byte*, std::byte* to) { std::memset(to, round + 1, piece_bytes); });
+#if defined(__x86_64__)
+    each(streams, [&](const std::byte*, std::byte* to) {
+      const __m128i value = _mm_set1_epi8(static_cast<char>(round + 1));
+      for (std::size_t at = 0; at < piece_bytes; at += 16)
+        _mm_stream_si128(reinterpret_cast<__m128i*>(to + at), value);
+      _mm_sfence();
+    });
+#endif
+  }
+  const double copying = copies.seconds();
+  const double read = copying / reads.seconds(), write = copying / writes.seconds();
+  const double stream = copying / streams.seconds();
+  std::printf(
+      "\nthe memory's limits, as a multiple of memcpy's speed: reading %.2f, writing %.2f, streamed writing "
+      "%.2f\n",
+      read, write, stream);
+  if (json != nullptr)
+    std::fprintf(json,
+                 R"({"codec": "none", "read_vs_memcpy": %.3f, "write_vs_memcpy": %.3f, )"
+                 "\"streamed_write_vs_memcpy\": %.3f}\n",
+                 read, write, stream);
 }
 
 }  // namespace
@@ -297,5 +396,6 @@ int main(int argc, char** argv) {
       measure_gather(adaptive<4, refit>{}, dim, dirty, memory, chosen, json);
     }
   }
+  measure_memory(memory, chosen, json);
   if (json != nullptr) std::fclose(json);
 }

@@ -40,6 +40,14 @@ using batch_encoder = std::uint64_t (*)(const encode_job&, std::size_t first, st
 /// set in the answer: they are not narrow.
 using batch_decoder = std::uint64_t (*)(const decode_job&, std::size_t first, std::size_t count) noexcept;
 
+/// After a section that was streamed: what this thread writes next is seen after it. (Once a section, since
+/// it waits until memory has taken everything.)
+inline void finish_streaming() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_sfence();
+#endif
+}
+
 /// How the batches of a codec find their grids.
 enum class batch_kind : std::uint8_t { uniform, refit };
 

@@ -119,23 +119,27 @@ struct nan_watch {
   ints most = _mm256_setzero_si256();
   CHECKROW_LANES nan_watch() noexcept {}
   CHECKROW_LANES void watch(floats a) noexcept { most = greater(most, both(bits_of(a), fill(0x7fffffff))); }
+  CHECKROW_LANES void watch(floats a, floats b, floats c, floats d) noexcept {
+    watch(a), watch(b), watch(c), watch(d);
+  }
   [[nodiscard]] CHECKROW_LANES bool found() const noexcept {
     return bits_of_mask(_mm256_cmpgt_epi32(most, fill(0x7f800000))) != 0;
   }
 };
 
-/// Reduces 8 vectors at once: lane i of the result is the reduction of vector i.
+/// Reduces 8 vectors at once, of which neighbours have been combined already: lane i of the result is the
+/// reduction of vector i.
 template <class Op>
-CHECKROW_LANES floats reduce(const floats* v) noexcept {
-  floats a[4], b[2];
-  for (int i = 0; i < 4; ++i)
-    a[i] = Op::of(_mm256_unpacklo_ps(v[2 * i], v[2 * i + 1]), _mm256_unpackhi_ps(v[2 * i], v[2 * i + 1]));
+CHECKROW_LANES floats reduce_pairs(const floats* a) noexcept {
+  floats b[2];
   for (int i = 0; i < 2; ++i) {
     const __m256d x = _mm256_castps_pd(a[2 * i]), y = _mm256_castps_pd(a[2 * i + 1]);
     b[i] = Op::of(_mm256_castpd_ps(_mm256_unpacklo_pd(x, y)), _mm256_castpd_ps(_mm256_unpackhi_pd(x, y)));
   }
   return Op::of(_mm256_permute2f128_ps(b[0], b[1], 0x20), _mm256_permute2f128_ps(b[0], b[1], 0x31));
 }
+CHECKROW_LANES floats unpack_low(floats a, floats b) noexcept { return _mm256_unpacklo_ps(a, b); }
+CHECKROW_LANES floats unpack_high(floats a, floats b) noexcept { return _mm256_unpackhi_ps(a, b); }
 
 // -------------------------------------------------------------------------- parts of a block of 32 elements
 

@@ -106,23 +106,29 @@ struct greater_of {
   CHECKROW_LANES static floats of(floats a, floats b) noexcept { return _mm512_max_ps(a, b); }
 };
 
-/// Looks for NaN and infinity in passing: both make a sum of products with zero NaN.
+/// Looks for NaN and infinity in passing: both make a sum of products with zero NaN. (One sum of all would be
+/// a chain that takes longer than all the rest.)
 struct nan_watch {
-  floats sum = _mm512_setzero_ps();
+  ints seen = _mm512_setzero_si512();
   CHECKROW_LANES nan_watch() noexcept {}
-  CHECKROW_LANES void watch(floats a) noexcept { sum = fused(a, _mm512_setzero_ps(), sum); }
-  [[nodiscard]] CHECKROW_LANES bool found() const noexcept {
-    return _mm512_test_epi32_mask(bits_of(sum), fill(0x7fffffff)) != 0;
+  CHECKROW_LANES void watch(floats a) noexcept { see(multiply(a, _mm512_setzero_ps())); }
+  CHECKROW_LANES void watch(floats a, floats b, floats c, floats d) noexcept {
+    const floats zero = _mm512_setzero_ps();
+    see(fused(a, zero, fused(b, zero, fused(c, zero, multiply(d, zero)))));
   }
+  [[nodiscard]] CHECKROW_LANES bool found() const noexcept {
+    return _mm512_test_epi32_mask(seen, fill(0x7fffffff)) != 0;
+  }
+
+ private:
+  CHECKROW_LANES void see(floats zero_or_nan) noexcept { seen = either(seen, bits_of(zero_or_nan)); }
 };
 
-/// Reduces 16 vectors at once: lane i of the result is the reduction of vector i.
+/// Reduces 16 vectors at once, of which neighbours have been combined already: lane i of the result is
+/// the reduction of vector i.
 template <class Op>
-CHECKROW_LANES floats reduce(const floats* v) noexcept {
-  floats a[8], b[4], c[2];
-  CHECKROW_UNROLL
-  for (int i = 0; i < 8; ++i)
-    a[i] = Op::of(_mm512_unpacklo_ps(v[2 * i], v[2 * i + 1]), _mm512_unpackhi_ps(v[2 * i], v[2 * i + 1]));
+CHECKROW_LANES floats reduce_pairs(const floats* a) noexcept {
+  floats b[4], c[2];
   CHECKROW_UNROLL
   for (int i = 0; i < 4; ++i) {
     const __m512d x = _mm512_castps_pd(a[2 * i]), y = _mm512_castps_pd(a[2 * i + 1]);
@@ -133,6 +139,8 @@ CHECKROW_LANES floats reduce(const floats* v) noexcept {
                   _mm512_shuffle_f32x4(b[2 * i], b[2 * i + 1], 0xdd));
   return Op::of(_mm512_shuffle_f32x4(c[0], c[1], 0x88), _mm512_shuffle_f32x4(c[0], c[1], 0xdd));
 }
+CHECKROW_LANES floats unpack_low(floats a, floats b) noexcept { return _mm512_unpacklo_ps(a, b); }
+CHECKROW_LANES floats unpack_high(floats a, floats b) noexcept { return _mm512_unpackhi_ps(a, b); }
 
 // -------------------------------------------------------------------------- parts of a block of 64 elements
 

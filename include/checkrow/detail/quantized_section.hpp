@@ -201,6 +201,7 @@ template <int Bits>
           read_row<Bits>(at, block[i - first], grid, job.slots + i * at.stride, exception, rows.row(i));
     }
   }
+  if (rows.streaming) finish_streaming();
   return true;
 }
 
