@@ -11,7 +11,8 @@ usage: bash tests/run.sh [options]
   --compiler gcc|clang         default gcc
   --sanitize address|thread    the unit tests under address + undefined, or thread sanitizer
   --short                      only what is worth repeating with another compiler or sanitizer
-  --long                       the long form: 200 kills, ten million rows a codec
+  --long                       the long form: 200 kills, ten million rows a codec, ten minutes of fuzzing a
+                               target, the codecs on an emulated Arm
   --jobs N                     default: the cores, and one for each 1.5 GB of free memory
 TEXT
 }
@@ -45,6 +46,10 @@ finish() {  # passed failed skipped
 # ----------------------------------------------------------------------------------------- what is missing
 
 has_clang_runtime() { echo 'int main() {}' | clang++ -fsanitize="$sanitizer" -x c++ - -o /dev/null; }
+has_libfuzzer() {
+  echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, long) { return 0; }' |
+    clang++ -fsanitize=fuzzer -x c++ - -o /dev/null
+}
 has_catch() { has_header catch2/catch_all.hpp || has_header catch2/catch.hpp; }
 
 look() {
@@ -56,7 +61,10 @@ look() {
   need libcli11-dev has_header CLI/CLI.hpp
   need python3 command -v python3
   bash tests/find_python.sh >/dev/null 2>&1 || missing+=(python3-numpy python3-xxhash)
-  [ $compiler = gcc ] || need clang command -v clang++
+  [ $compiler = gcc ] && [ $long = OFF ] || need clang command -v clang++
+  [ $long = OFF ] || need libclang-rt-dev has_libfuzzer
+  [ $long = OFF ] || need g++-aarch64-linux-gnu command -v aarch64-linux-gnu-g++
+  [ $long = OFF ] || need qemu-user-static command -v qemu-aarch64-static
   [ $compiler = gcc ] || [ -z "$sanitizer" ] || need libclang-rt-dev has_clang_runtime
 }
 install_missing look || finish 0 1 0
