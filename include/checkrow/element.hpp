@@ -83,7 +83,8 @@ template <>
 struct element_traits<std::uint64_t> {
   static constexpr auto type = element_type::uint64;
 };
-#if defined(__FLT16_MANT_DIG__) && !defined(__CUDACC__)
+#if defined(__FLT16_MANT_DIG__) && !defined(__CUDACC__) && \
+    (defined(__x86_64__) || defined(__clang__) || __GNUC__ >= 13)  // gcc 12 for Arm has it in C only
 template <>
 struct element_traits<_Float16> {
   static constexpr auto type = element_type::float16;
