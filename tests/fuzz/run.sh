@@ -18,16 +18,16 @@ echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long)
 
 folder=$BUILD/fuzz
 mkdir -p "$folder"
-build() {
-  $launcher $command_line $sanitize_line -O1 -g1 -c "tests/fuzz/$1.cpp" -o "$folder/$1.o" &&
-    $command_line $sanitize_line "$folder/$1.o" -o "$folder/$1"
-}
+objects() { $launcher $command_line $sanitize_line -O1 -g1 -c "tests/fuzz/$1.cpp" -o "$folder/$1.o"; }
 launcher=$(command -v ccache || true)
 export folder launcher sanitize_line="${sanitize[*]}"
-printf '%s\n' "${targets[@]}" | in_parallel build || fail "a target does not compile"
+printf '%s\n' segments "${targets[@]}" | in_parallel objects || fail "a target does not compile"
 
 for target in "${targets[@]}"; do
   seeds=$folder/seeds/$target corpus=$folder/corpus/$target cases=tests/fuzz/cases/$target
+  shared=()
+  case $target in chunk | segment | manifest) shared=("$folder/segments.o") ;; esac
+  "${compile[@]}" "${sanitize[@]}" "$folder/$target.o" "${shared[@]}" -o "$folder/$target" || fail "$target does not link"
   rm -rf "$seeds"
   mkdir -p "$seeds" "$corpus"
   "$folder/$target" --seeds "$seeds"

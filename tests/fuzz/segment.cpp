@@ -54,10 +54,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const std::uint64_t word :
        {footer, std::uint64_t{footer_bytes}, footer_hash, std::uint64_t{format::segment_end_magic}})
     append(segment, word);
-  format::segment_entry entry{
-      "segment", 0, manifest.sequence, manifest.attempt, segment.size(), footer_hash, 0, false};
-  memory sink;
-  sink.put(entry.name, std::move(segment));
-  read_segment(sink, manifest, entry);
+  const format::segment_entry entry{saved().manifest.segments[0].name,
+                                    0,
+                                    manifest.sequence,
+                                    manifest.attempt,
+                                    segment.size(),
+                                    footer_hash,
+                                    0,
+                                    false};
+  static_cast<void>(restores(std::move(segment), entry));
   return 0;
 }
