@@ -492,6 +492,8 @@ TEST_CASE("what is no manifest is corrupt even with a good checksum") {
   for (const char* body : {"", "{", "[]", "[", "null", "{{", "\"text\"", "{\"format\":\"checkrow\"",
                            "{\"format\":", "\xff", "{\"a\":1,", "{\"a\":1e999", "{}{"})
     CHECK(refused(body));
+  using namespace std::string_literals;
+  CHECK(refused("{\"format\":\"checkrow\",\"version\":1}\0 more,\""s));  // a zero byte ends nothing
   const std::string deep(100000, '[');
   CHECK(refused(deep));
   CHECK(refused("{\"a\":" + deep));

@@ -114,9 +114,9 @@ class json_writer {
   std::string text_;
 };
 
-/// Whether `text` is one value of JSON and nothing else.
+/// Whether `text` is one value of JSON and nothing else. (To nlohmann's parser a zero byte is the end.)
 [[nodiscard]] inline bool is_json(std::string_view text) {
-  return nlohmann::json::accept(text.data(), text.data() + text.size());
+  return text.find('\0') == text.npos && nlohmann::json::accept(text.data(), text.data() + text.size());
 }
 
 /// One value, no space around it, of text for which is_json holds; it lives as long as the text does.
