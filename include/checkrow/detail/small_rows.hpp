@@ -24,12 +24,13 @@ struct small_grid {
   bool valid = false;
 };
 
-[[nodiscard, gnu::always_inline]] inline std::uint8_t small_code(const small_grid& g, float x) noexcept {
-  return round_to_code(clamp_code((x - g.low) * g.inverse, g.top));
+/// A code, as a float; and the bits of a code's value.
+[[nodiscard, gnu::always_inline]] inline float small_code(const small_grid& g, float x) noexcept {
+  return round_even(clamp_code((x - g.low) * g.inverse, g.top));
 }
-[[nodiscard, gnu::always_inline]] inline std::uint16_t small_element(const small_grid& g, std::uint8_t q,
+[[nodiscard, gnu::always_inline]] inline std::uint32_t small_element(const small_grid& g, float q,
                                                                      bool fma) noexcept {
-  return narrow(g.type, fused(static_cast<float>(q), g.step, g.low, fma));
+  return narrow_bits(g.type, fused(q, g.step, g.low, fma));
 }
 
 /// low and high as they are.
@@ -73,44 +74,105 @@ struct small_grid {
 
 // ------------------------------------------------------------------------------- blocks of up to 64 elements
 
-/// Codes; false where one's value would get another code, and that another value.
-[[nodiscard, gnu::noinline]] inline bool small_codes(const float_row& row, const small_grid& grid,
-                                                     std::uint8_t* codes) noexcept {
-  const small_grid g = grid;
-  int changed = 0;
+// Each loop once, as in row_blocks.hpp: with the FMA instruction where the CPU has it, and without. `type` is
+// the grid's, constant where the loop is compiled.
+
+[[gnu::always_inline]] inline bool small_codes_body(const float_row& row, const small_grid& grid,
+                                                    std::uint8_t* codes, small_type type, bool fma) noexcept {
+  small_grid g = grid;
+  g.type = type;
+  float again[block_elements];
+  std::uint32_t changed = 0;
   for (std::size_t i = 0; i < row.width; ++i) {
-    const std::uint16_t y = small_element(g, small_code(g, row[i]), CHECKROW_FMA);
-    codes[i] = small_code(g, widen(g.type, y));
-    changed |= y ^ small_element(g, codes[i], CHECKROW_FMA);
+    const std::uint32_t y = small_element(g, small_code(g, row[i]), fma);
+    again[i] = small_code(g, widen(type, y));
+    changed |= y ^ small_element(g, again[i], fma);
   }
+  for (std::size_t i = 0; i < row.width; ++i)
+    codes[i] = static_cast<std::uint8_t>(bits_of(again[i] + 12582912.0f));
   return changed == 0;
 }
+[[gnu::always_inline]] inline void decode_small_body(const std::uint8_t* codes, std::size_t count,
+                                                     const small_grid& grid, std::byte* out, small_type type,
+                                                     bool fma) noexcept {
+  small_grid g = grid;
+  g.type = type;
+  std::uint32_t elements[block_elements];
+  for (std::size_t i = 0; i < count; ++i)
+    elements[i] = small_element(g, static_cast<float>(std::int32_t{codes[i]}), fma);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto element = static_cast<std::uint16_t>(elements[i]);
+    __builtin_memcpy(out + 2 * i, &element, 2);
+  }
+}
+[[gnu::always_inline]] inline row_range widen_row_body(const std::byte* from, std::size_t width,
+                                                       std::byte* to, small_type type) noexcept {
+  std::int32_t least = 0x7fffffff, greatest = -0x7fffffff - 1;
+  for (std::size_t i = 0; i < width; ++i) {
+    std::uint16_t bits;
+    __builtin_memcpy(&bits, from + 2 * i, 2);
+    const float element = widen(type, bits);
+    __builtin_memcpy(to + 4 * i, &element, 4);
+    const std::int32_t key = order_key(static_cast<std::int32_t>(bits_of(element)));
+    least = key < least ? key : least;
+    greatest = key > greatest ? key : greatest;
+  }
+  const auto min = static_cast<std::uint32_t>(order_key(least));
+  const auto max = static_cast<std::uint32_t>(order_key(greatest));
+  const std::uint32_t a = min & 0x7fffffffu, b = max & 0x7fffffffu;
+  return {float_of(min), float_of(max), a > b ? a : b};
+}
+
+#define CHECKROW_SMALL_LOOPS(suffix, attributes, fma)                                                      \
+  attributes inline bool small_codes##suffix(const float_row& row, const small_grid& g,                    \
+                                             std::uint8_t* codes) noexcept {                               \
+    return g.type == small_type::half ? small_codes_body(row, g, codes, small_type::half, fma)             \
+                                      : small_codes_body(row, g, codes, small_type::bfloat16, fma);        \
+  }                                                                                                        \
+  attributes inline void decode_small##suffix(const std::uint8_t* codes, std::size_t count,                \
+                                              const small_grid& g, std::byte* out) noexcept {              \
+    if (g.type == small_type::half) return decode_small_body(codes, count, g, out, small_type::half, fma); \
+    decode_small_body(codes, count, g, out, small_type::bfloat16, fma);                                    \
+  }                                                                                                        \
+  attributes inline row_range widen_row##suffix(small_type type, const std::byte* from, std::size_t width, \
+                                                std::byte* to) noexcept {                                  \
+    return type == small_type::half ? widen_row_body(from, width, to, small_type::half)                    \
+                                    : widen_row_body(from, width, to, small_type::bfloat16);               \
+  }
+#define CHECKROW_PLAIN [[gnu::noinline]]
+CHECKROW_SMALL_LOOPS(_plain, CHECKROW_PLAIN, CHECKROW_FMA)
+#if CHECKROW_FMA_AT_RUN_TIME
+#define CHECKROW_WITH_FMA [[gnu::noinline, gnu::target("avx2,fma")]]
+CHECKROW_SMALL_LOOPS(_fma, CHECKROW_WITH_FMA, true)
+#undef CHECKROW_WITH_FMA
+#define CHECKROW_CHOOSE(name, ...) (cpu_has_fma() ? name##_fma(__VA_ARGS__) : name##_plain(__VA_ARGS__))
+#else
+#define CHECKROW_CHOOSE(name, ...) name##_plain(__VA_ARGS__)
+#endif
+#undef CHECKROW_PLAIN
+#undef CHECKROW_SMALL_LOOPS
+
+/// Codes; false where one's value would get another code, and that another value.
+[[nodiscard]] inline bool small_codes(const float_row& row, const small_grid& grid,
+                                      std::uint8_t* codes) noexcept {
+  return CHECKROW_CHOOSE(small_codes, row, grid, codes);
+}
+[[gnu::always_inline]] inline void decode_small_block(const std::uint8_t* codes, std::size_t count,
+                                                      const small_grid& grid, std::byte* out) noexcept {
+  CHECKROW_CHOOSE(decode_small, codes, count, grid, out);
+}
+/// A row of that type as floats; its range.
+[[nodiscard]] inline row_range widen_row(small_type type, const std::byte* from, std::size_t width,
+                                         std::byte* to) noexcept {
+  return CHECKROW_CHOOSE(widen_row, type, from, width, to);
+}
+#undef CHECKROW_CHOOSE
 
 /// Is every element the value of its code? (-0 counts as 0.)
 [[nodiscard, gnu::noinline]] inline bool on_small_grid(const float_row& row, const small_grid& g) noexcept {
   for (std::size_t i = 0; i < row.width; ++i)
     if (widen(g.type, small_element(g, small_code(g, row[i]), CHECKROW_FMA)) != row[i]) return false;
   return true;
-}
-
-[[gnu::noinline]] inline void decode_small_block(const std::uint8_t* codes, std::size_t count,
-                                                 const small_grid& grid, std::byte* out) noexcept {
-  const small_grid g = grid;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint16_t element = small_element(g, codes[i], CHECKROW_FMA);
-    __builtin_memcpy(out + 2 * i, &element, 2);
-  }
-}
-
-/// A row of that type as floats.
-[[gnu::noinline]] inline void widen_row(small_type type, const std::byte* from, std::size_t width,
-                                        std::byte* to) noexcept {
-  for (std::size_t i = 0; i < width; ++i) {
-    std::uint16_t bits;
-    __builtin_memcpy(&bits, from + 2 * i, 2);
-    const float element = widen(type, bits);
-    __builtin_memcpy(to + 4 * i, &element, 4);
-  }
 }
 
 CHECKROW_CANONICAL_END

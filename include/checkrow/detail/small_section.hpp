@@ -82,9 +82,8 @@ inline void unpack_codes(int bits, const std::byte* in, std::size_t count, std::
   std::byte* const scratch = out + at.bound() - at.scratch();
   std::uint32_t exceptions = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    widen_row(type, rows.row(i), at.width, scratch);
+    const row_range range = widen_row(type, rows.row(i), at.width, scratch);
     const float_row row{scratch, at.width};
-    const row_range range = range_of(row);
     std::byte* const slot = out + at.codes + i * at.stride;
     stored_parameters stored;  // zero
     if (range.magnitude != 0) {
