@@ -33,7 +33,7 @@ for target in "${targets[@]}"; do
   "$folder/$target" --seeds "$seeds"
   log=$folder/$target.log
   # A crash leaves its input in the folder: mend the fault, and keep the input in cases/TARGET.
-  limits=(-timeout=25 -rss_limit_mb=1500 -malloc_limit_mb=300 -max_len=20000)
+  limits=(-timeout=100 -rss_limit_mb=1500 -malloc_limit_mb=300 -max_len=20000)
   if [ -d "$cases" ]; then
     "$folder/$target" "${limits[@]}" "$cases"/* >"$log" 2>&1 || { tail -40 "$log" && fail "$target: a known case"; }
   fi
