@@ -257,7 +257,7 @@ class checkpointer : private detail::table_owner {
                                 {"table ", name}, {"the weights' size has to be rows times dim"});
     auto described = detail::register_table(std::move(name), weights, weights.elements / dim, with);
     if (!described) return std::move(described).error();
-    if (status fits = path_.check_codecs(*described); !fits) return std::move(fits).error();
+    if (status fits = detail::check_codecs(path_.codecs(), *described); !fits) return std::move(fits).error();
     const auto lock = hold();
     auto table = std::make_unique<detail::tracked_table<tracker, capture>>(
         *std::move(described), tracker_, strategy_type::cursors, *capture_, path_.gate,

@@ -23,6 +23,15 @@ namespace checkrow::inline v0::detail {
   return {};
 }
 
+/// Of a table at its registration: the codecs of its weights and of its other columns.
+[[nodiscard]] inline status check_codecs(const any_codecs& codecs, const registered_table& table) {
+  status fits = check_codec(codecs, table, table.codec.value_or(codecs.first()));
+  for (std::size_t c = 1; c < table.columns.size() && fits; ++c)
+    if (table.columns[c].codec != stored_exactly)
+      fits = check_codec(codecs, table, table.columns[c].codec, c);
+  return fits;
+}
+
 /// Is a plan one that can be carried out?
 [[nodiscard]] inline status check_plan(const save_plan& plan, const history& past,
                                        const any_strategy& strategy, const any_codecs& codecs,

@@ -86,14 +86,6 @@ class save_path {
   [[nodiscard]] status check_codec(const registered_table& table, codec_choice codec) const {
     return detail::check_codec(*codecs_, table, codec);
   }
-  /// Of a table at its registration: the codecs of its weights and of its other columns.
-  [[nodiscard]] status check_codecs(const registered_table& table) const {
-    status fits = check_codec(table, codec_of(table));
-    for (std::size_t c = 1; c < table.columns.size() && fits; ++c)
-      if (table.columns[c].codec != stored_exactly)
-        fits = detail::check_codec(*codecs_, table, table.columns[c].codec, c);
-    return fits;
-  }
 
   void notify(const event& what) noexcept { events.tell(what); }
 
