@@ -96,7 +96,7 @@ class touch_guard {
     const std::uint8_t before = lock(block, active);
     if (before == (active | done_state)) return 0;
     if (before != active) (void)words->take(block);
-    interleave();
+    interleave("taken");
     return words->planned(block) & ~words->touched_in(block);
   }
   void done(std::uint64_t block, std::uint8_t active) noexcept {
@@ -118,7 +118,7 @@ class touch_guard {
   [[nodiscard]] bool needs_lock(std::uint64_t id, std::uint8_t active) noexcept {
     const std::uint64_t block = id / 64, bit = std::uint64_t{1} << id % 64;
     const std::uint8_t now = state(block).load(std::memory_order_acquire);
-    interleave();
+    interleave("looked");
     if ((now & ~done_state) != active) return true;  // fresh or locked
     if ((words->touched_in(block) & bit) != 0) return false;
     if (now == active && (words->planned(block) & bit) != 0) return true;
@@ -176,9 +176,9 @@ class touch_guard {
         unlock(block, active);
       }
     }
-    interleave();
+    interleave("held");
     for (std::size_t i = 0; i < holds; ++i) segment->copy(held[i]);
-    interleave();
+    interleave("copied");
     for (std::size_t i = 0; i < holds; ++i) {
       words->touch_in(held[i] / 64, std::uint64_t{1} << held[i] % 64);
       unlock(held[i] / 64, active);
@@ -205,7 +205,7 @@ class touch_guard {
         }
         segment->copy(id);
       }
-      interleave();
+      interleave("copied");
       words->touch_in(block, bit);
       unlock(block, active);
       return 1;
@@ -228,10 +228,10 @@ class touch_guard {
     _mm_pause();
 #endif
   }
-  /// Tests widen the windows between two steps with this.
-  static void interleave() noexcept {
+  /// Tests widen the windows between two steps with this, or put threads into an order.
+  static void interleave([[maybe_unused]] const char* where) noexcept {
 #if defined(CHECKROW_INTERLEAVE)
-    CHECKROW_INTERLEAVE();
+    CHECKROW_INTERLEAVE(where);
 #endif
   }
 
