@@ -195,7 +195,14 @@ void line(const settings& chosen, const row& r, const std::string& more = {}) {
   std::fflush(chosen.out);
 }
 
-std::size_t rows_of(double gib) { return std::size_t(gib * double(1u << 30)) / (dim * 4); }
+/// A table of so many GiB of weights, on huge pages as the guide recommends.
+struct huge_model : model {
+  explicit huge_model(double gib) : model(std::size_t(gib * double(1u << 30)) / (dim * 4)) {
+    advise_huge_pages(weights.data(), weights.bytes());
+    advise_huge_pages(adagrad.data(), adagrad.bytes());
+    fill(*this, 1);
+  }
+};
 
 // --------------------------------------------------------------------------------------------------- stalls
 
@@ -404,8 +411,7 @@ void durable(const settings& chosen, model& tables, const Codec& codec, const ch
 template <class Codec>
 void throttled_save(const settings& chosen, const Codec& codec, const char* name, double bytes_per_second) {
   const double gib = std::min(chosen.gib, chosen.quick ? .03 : .5);
-  model tables(rows_of(gib));
-  fill(tables, 5);
+  huge_model tables(gib);
   checkpointer ckpt{codec, full{}, throttled<discard>{discard{}, bytes_per_second}};
   tables.attach(ckpt);
   const auto start = clock_type::now();
@@ -455,14 +461,12 @@ int main(int argc, char** argv) {
 
   std::printf("Stall of save(), every core busy, no scope open:\n");
   for (const double gib : chosen.stall_gib) {
-    model tables(rows_of(gib));
-    fill(tables, 1);
+    huge_model tables(gib);
     stalls(chosen, gib, tables, full{}, 1);
     stalls(chosen, gib, tables, always_delta{}, .25);
   }
   {
-    model tables(rows_of(chosen.gib));
-    fill(tables, 1);
+    huge_model tables(chosen.gib);
     std::printf("\nThe trainer while a save runs, %g GiB, adaptive 4 bits, one worker:\n", chosen.gib);
     for (const double zipf : {1.05, 0.0}) {
       slowdown(chosen, tables, full{}, zipf, 1);

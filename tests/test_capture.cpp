@@ -88,6 +88,29 @@ struct witness {
   void load_state(std::span<const std::byte>) {}
 };
 
+/// A tracker against block_tracker's text: it answers for the words of a block only once that is taken.
+struct secretive {
+  struct table_rows : bitmap::table_rows {
+    table_rows(const secretive&, std::uint64_t rows, cursor_set kept)
+        : bitmap::table_rows({}, rows, kept), taken(blocks()) {}
+    void begin(row_selection selection, cursor since) noexcept {
+      for (auto& one : taken) one = 0;
+      bitmap::table_rows::begin(selection, since);
+    }
+    std::uint64_t take(std::uint64_t block) noexcept {
+      taken[block] = 1;
+      return bitmap::table_rows::take(block);
+    }
+    std::uint64_t planned(std::uint64_t block) const noexcept {
+      return taken[block] ? bitmap::table_rows::planned(block) : 0;
+    }
+    std::uint64_t touched_in(std::uint64_t block) const noexcept {
+      return taken[block] ? bitmap::table_rows::touched_in(block) : 0;
+    }
+    std::vector<std::atomic<char>> taken;
+  };
+};
+
 void check_restores(const memory& store, const stamped_model& expected) {
   stamped_model fresh(expected.records.size());
   checkpointer ckpt{exact{}, store};
@@ -337,23 +360,42 @@ TEST_CASE("a save that fails half-way loses no row, wherever it fails") {
   }
 }
 
-TEST_CASE("rows too wide to copy by the block are encoded where they lie") {
+TEST_CASE("deltas of very wide rows hold every row that changed") {
   memory store;
   constexpr std::uint32_t wide = 70000;
-  std::vector<float> weights(70 * std::size_t{wide});
+  std::vector<float> weights(130 * std::size_t{wide});
   for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = float(i % 1000);
-  checkpointer ckpt{exact{}, full{}, store};
+  checkpointer ckpt{exact{}, consecutive{}, store};
   auto table = ckpt.table("wide", weights, wide);
-  const ticket saved = ckpt.save(1);
-  const std::vector<float> expected = weights;
-  for (std::uint64_t id = 0; id < 70; id += 9) {
+  const auto update = [&](std::uint64_t id) {
     table.touch(std::array{id});
     weights[id * wide] += 1;
-  }
+  };
+  ckpt.save(1);
+  for (const std::uint64_t id : {0, 9, 64, 129}) update(id);  // the first save runs yet
+  const ticket saved = ckpt.save(2);
+  const std::vector<float> expected = weights;
+  for (const std::uint64_t id : {9, 64, 70}) update(id);
   saved.wait();
+  CHECK(saved.figures().rows == 4);
   std::vector<float> fresh(weights.size());
   checkpointer again{exact{}, store};
   again.table("wide", fresh, wide);
   REQUIRE(again.restore());
   CHECK(fresh == expected);
+}
+
+TEST_CASE("a tracker that tells of its plan too late fails the save, and harms nothing") {
+  memory store;
+  std::vector<float> weights(40000 * 4);
+  checkpointer ckpt{exact{}, consecutive{}, secretive{}, store, copy_on_touch{}};
+  auto table = ckpt.table("t", weights, 4);
+  ckpt.save(1).wait();
+  table.touch_all();
+  const ticket failed = ckpt.save(2);
+  REQUIRE(!failed.try_wait());
+  CHECK(failed.error()->kind == error_kind::misuse);
+  CHECK(failed.error()->what.find("take()") != std::string::npos);
+  table.touch_all();
+  CHECK(table.dirty_rows() == 40000);
 }

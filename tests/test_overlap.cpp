@@ -112,6 +112,50 @@ TEST_CASE("or is skipped: its rows stay dirty, and finish() speaks of the one th
   check_skipping<stop_and_copy>();
 }
 
+TEST_CASE("a save that was waited for is over: the next one is not skipped") {
+  memory store;
+  toy::model model;
+  std::mt19937 random(4);
+  checkpointer ckpt{exact{}, consecutive{}, store, options{.overlap = overlap_rule::skip}};
+  auto tables = model.attach(ckpt);
+  for (std::uint64_t step = 0; step < 100; ++step) {
+    model.train(tables, random, 3);
+    const ticket saved = ckpt.save(step);
+    REQUIRE(!saved.figures().skipped);
+    saved.wait();
+  }
+}
+
+TEST_CASE("both captures cut a table into the same chunks") {
+  std::uint64_t bytes[2];
+  std::vector<float> weights(std::size_t{50'000} * 16);
+  const auto save = [&](auto capture, std::uint64_t& into) {
+    checkpointer ckpt{exact{}, one_shot{}, memory{}, capture};
+    auto table = ckpt.table("t", weights, 16);
+    ckpt.save(1).wait();
+    for (std::uint64_t id = 0; id < 50'000; id += 3) table.touch_range(id, 1);
+    const ticket delta = ckpt.save(2);
+    delta.wait();
+    into = delta.figures().bytes + ckpt.snapshot().bytes_written;
+  };
+  save(copy_on_touch{}, bytes[0]);
+  save(stop_and_copy{}, bytes[1]);
+  CHECK(std::max(bytes[0], bytes[1]) - std::min(bytes[0], bytes[1]) < bytes[0] / 200);
+}
+
+TEST_CASE("what would wait for a scope of its own thread is refused") {
+  memory store;
+  std::vector<float> weights(64), more(64);
+  std::uint64_t position = 0;
+  checkpointer ckpt{store};
+  ckpt.table("t", weights, 4);
+  const auto batch = ckpt.batch();
+  CHECK(ckpt.try_finish().error().kind == error_kind::misuse);
+  CHECK(ckpt.try_table("u", more, 4).error().kind == error_kind::misuse);
+  CHECK(ckpt.try_dense("d", more).error().kind == error_kind::misuse);
+  CHECK(ckpt.try_state("s", position).error().kind == error_kind::misuse);
+}
+
 TEST_CASE("or cancels it: it leaves nothing, and its rows are in the later one") {
   check_cancelling<copy_on_touch>();
   check_cancelling<stop_and_copy>();

@@ -128,6 +128,18 @@ class batch_gate {
   std::vector<std::shared_ptr<slot>> slots_;
 };
 
+/// The gate is closed as long as this lives.
+class closed_gate {
+ public:
+  explicit closed_gate(batch_gate& gate) : gate_(gate) { gate.close(); }
+  closed_gate(const closed_gate&) = delete;
+  closed_gate& operator=(const closed_gate&) = delete;
+  ~closed_gate() { gate_.reopen(); }
+
+ private:
+  batch_gate& gate_;
+};
+
 }  // namespace detail
 
 /// One batch, from its first touch to the end of its update. Open one per thread and batch (Hogwild threads,

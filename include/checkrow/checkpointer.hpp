@@ -77,6 +77,7 @@ class checkpointer : private detail::table_owner {
   template <element_range Values>
   [[nodiscard]] status try_dense(std::string name, Values&& values) {
     using value = std::remove_cv_t<std::ranges::range_value_t<Values>>;
+    if (path_.gate.inside()) return inside("dense");
     const auto lock = hold();
     return detail::add(path_.model,
                        detail::registered_dense{std::move(name), element_traits<value>::type,
@@ -89,6 +90,7 @@ class checkpointer : private detail::table_owner {
   /// boundary.
   template <class T>
   [[nodiscard]] status try_state(std::string name, T& state) {
+    if (path_.gate.inside()) return inside("state");
     const auto lock = hold();
     return detail::add(path_.model, detail::register_state(std::move(name), state));
   }
@@ -124,6 +126,7 @@ class checkpointer : private detail::table_owner {
 
   /// Waits until everything saved is durable; an error where the last save is not. May be called again.
   [[nodiscard]] status try_finish() {
+    if (path_.gate.inside()) return inside("finish");
     const auto lock = hold();
     return path_.last_ticket == nullptr ? status{} : ticket(path_.last_ticket).try_wait();
   }
@@ -143,10 +146,11 @@ class checkpointer : private detail::table_owner {
     const auto lock = hold();
     bool touched = !fresh_;
     for (const auto& table : path_.model.tables) touched |= table->dirty() != 0;
-    path_.gate.close();
-    detail::restore_path restore(path_, asked, touched);
-    auto found = detail::guarded_result("restoring", path_.sink().where(), [&] { return restore.run(); });
-    path_.gate.reopen();
+    auto found = [&] {
+      const detail::closed_gate boundary(path_.gate);
+      detail::restore_path restore(path_, asked, touched);
+      return detail::guarded_result("restoring", path_.sink().where(), [&] { return restore.run(); });
+    }();
     if (!found) path_.notify({.kind = event_kind::failed, .why = &found.error()});
     if (found && *found) {
       fresh_ = false;
@@ -258,6 +262,7 @@ class checkpointer : private detail::table_owner {
     auto described = detail::register_table(std::move(name), weights, weights.elements / dim, with);
     if (!described) return std::move(described).error();
     if (status fits = detail::check_codecs(path_.codecs(), *described); !fits) return std::move(fits).error();
+    if (path_.gate.inside()) return inside("table");
     const auto lock = hold();
     auto table = std::make_unique<detail::tracked_table<tracker, capture>>(
         *std::move(described), tracker_, strategy_type::cursors, *capture_, path_.gate,
@@ -275,10 +280,9 @@ class checkpointer : private detail::table_owner {
                               const std::vector<column>& others) override {
     if (path_.gate.inside()) return inside("rebind");
     const auto lock = hold();
-    path_.gate.close();
-    status done = detail::rebind_table(path_, table, weights, others);
-    path_.gate.reopen();
-    return done;
+    const detail::closed_gate boundary(path_.gate);
+    return detail::guarded("the tracker", table.name,
+                           [&] { return detail::rebind_table(path_, table, weights, others); });
   }
 
   tracker tracker_;

@@ -82,8 +82,10 @@ concept table_row_tracker = requires(R rows, const R seen, std::span<const std::
 /// caller did before (release), and its reads come after the marks that they see (acquire).
 ///   take(block)             as above, by one thread a block at a time: cursors first, then the touched word
 ///   planned(block)          the rows of a taken block that the running save writes
-///   touched_in(block)       the rows touched since the block was taken
+///   touched_in(block)       the rows touched since the block was taken. Before it is, the two together have
+///                           every row that take() will return (they are asked in this order: touched, planned)
 ///   touch_in(block, bits)   marks rows, and counts those newly marked, as touch() does
+///   commit(cursors)         as above, with release
 template <class R>
 concept block_tracker = table_row_tracker<R> && requires(R rows, const R seen, std::uint64_t block) {
   { seen.planned(block) } noexcept -> std::same_as<std::uint64_t>;

@@ -83,6 +83,7 @@ class stop_and_copy::staging final : public detail::any_capture {
       batch.rows =
           ranges_.next(selected.all ? std::span<const std::uint64_t>{} : selected.ids, selected.rows,
                        selected.all ? format::full_range_shift : format::largest_range_shift, from.most);
+      batch.range_shift = ranges_.shift;
       if (!selected.all)
         batch.ids = std::span(selected.ids).subspan(i, batch.rows);
       else
@@ -118,7 +119,7 @@ class stop_and_copy::staging final : public detail::any_capture {
   [[nodiscard]] static std::uint64_t padded(std::uint64_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
 
   [[nodiscard]] bool reserve(std::uint64_t bytes) {
-    if (bytes <= capacity_) return true;
+    if (bytes <= capacity_ && capacity_ <= limit_) return true;
     buffer_.reset();
     capacity_ = 0;
     const std::uint64_t roomy = bytes + std::min(bytes / 2, limit_ - bytes);  // deltas grow from save to save

@@ -53,7 +53,7 @@ class aside_pool {
  public:
   /// At most `limit` bytes, but at least one segment; a touch waits `patience` seconds for one.
   aside_pool(std::uint64_t limit, double patience) noexcept
-      : most_(limit), limit_(limit), patience_(std::clamp(patience, 0.0, 1e9)) {}
+      : most_(limit), limit_(limit), patience_(patience > 0 ? std::min(patience, 1e9) : 0) {}
 
   /// At a boundary: every segment is free. The limit holds, or `memory` where that is less.
   void begin(std::uint64_t memory) {
@@ -65,6 +65,10 @@ class aside_pool {
     full_.clear();
     partial_.clear();
     free_.clear();
+    while (segments_.size() > 1 && allocated_ > limit_) {
+      allocated_ -= segments_.back()->bytes;
+      segments_.pop_back();
+    }
     for (auto& segment : segments_) free_.push_back(segment.get());
     out_ = waiting_ = 0;
     in_use_ = peak_ = rows_ = 0;
@@ -90,7 +94,11 @@ class aside_pool {
       rows_ready_.notify_one();
       const bool late = space_.wait_until(lock, patient_until) == std::cv_status::timeout;
       --waiting_;
-      if (!late) continue;
+      if (!late || walked_ || cancelled_) continue;
+      if (aside_segment* const found = find(layout)) {
+        ++out_;
+        return found;
+      }
       cancelled_ = gave_up_ = true;
       space_.notify_all();
       rows_ready_.notify_all();

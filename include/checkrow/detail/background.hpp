@@ -71,12 +71,14 @@ class background {
     if (thread_.joinable()) thread_.join();
   }
 
-  /// Hands over a job, which must not throw; the thread has to be idle.
+  /// Starts the thread if it does not run yet. False where the system has none.
+  [[nodiscard]] bool ready() { return thread_.joinable() || start(); }
+
+  /// Hands over a job, which must not throw; the thread has to be ready, and idle.
   void post(std::function<void()> job) {
     {
       const std::lock_guard lock(mutex_);
       job_ = std::move(job);
-      if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
     }
     changed_.notify_all();
   }
@@ -91,6 +93,19 @@ class background {
   }
 
  private:
+  [[nodiscard]] bool start() noexcept {
+#if CHECKROW_EXCEPTIONS
+    try {
+      thread_ = std::thread([this] { run(); });
+    } catch (...) {
+      return false;
+    }
+#else
+    thread_ = std::thread([this] { run(); });
+#endif
+    return true;
+  }
+
   void run() {
     become_background_thread();
     std::unique_lock lock(mutex_);

@@ -91,7 +91,11 @@ class erased_sink final : public any_sink {
       }
     });
   }
-  [[nodiscard]] std::string where() const override { return sink_.where(); }
+  [[nodiscard]] std::string where() const override {
+    std::string out;
+    swallowed([&] { out = sink_.where(); });
+    return out;
+  }
   [[nodiscard]] std::uint64_t writer_bytes() const noexcept override {
     if constexpr (requires { sink_.writer_bytes(); })
       return sink_.writer_bytes();
@@ -247,8 +251,6 @@ class any_capture {
   /// More rows, for one of any number of workers; waits where none are ready but some may come. False: every
   /// row was handed out, or the capture was cancelled.
   [[nodiscard]] virtual bool next(row_batch& batch) = 0;
-  /// The rows that next() yielded last to this worker have been encoded.
-  virtual void release(row_batch&) noexcept {}
   /// Ends it early, from any thread: workers and touches that wait go on, next() yields nothing more.
   virtual void cancel() noexcept = 0;
   /// Why the capture cancelled itself, if it did.

@@ -34,6 +34,8 @@ namespace checkrow::inline v0::detail {
     path.parent = nullptr;  // a restore tells a whole base by its rows: so the next save is one
   }
   table.rows = described->rows;
+  for (std::size_t c = 0; c < table.columns.size(); ++c)  // codecs stay those of the registration
+    described->columns[c].codec = table.columns[c].codec;
   table.columns = std::move(described->columns);
   return {};
 }

@@ -41,10 +41,9 @@ struct row_batch {
   std::vector<row_view> columns;  ///< one a column, from the batch's first row on
   std::uint8_t range_shift = 0;   ///< all ids lie in one aligned range of 2^range_shift
   bool aside = false;             ///< or not: other batches of the table have rows between these
-  // Memory and a mark for the capture method that fills the batch; kept from one to the next.
+  // Memory for the capture method that fills the batch; kept from one to the next.
   std::vector<std::uint64_t> own_ids;
   raw_buffer own_rows;
-  std::uint64_t held = ~std::uint64_t{0};
 
   [[nodiscard]] std::uint64_t id(std::uint64_t i) const noexcept { return ids.empty() ? first + i : ids[i]; }
   /// Rows i, i + 1, ... of one column.

@@ -12,12 +12,16 @@ namespace checkrow::inline v0::detail {
 /// of so few rows have a tenth of a byte a row more of headers for each halving.)
 inline constexpr std::uint64_t batch_bytes = std::uint64_t{8} << 20;
 
+[[nodiscard]] inline std::uint64_t record_bytes(const std::vector<registered_column>& columns) noexcept {
+  std::uint64_t record = 0;
+  for (const registered_column& column : columns) record += column.shape.row_bytes();
+  return record;
+}
+
 /// How many rows of these columns make a batch. At most half as many again as the 2^14 of a full range, since
 /// of dirty rows an aligned range holds a power of two times their share, more or less.
 [[nodiscard]] inline std::uint64_t rows_of_a_batch(const std::vector<registered_column>& columns) noexcept {
-  std::uint64_t record = 0;
-  for (const registered_column& column : columns) record += column.shape.row_bytes();
-  return std::clamp<std::uint64_t>(batch_bytes / std::max<std::uint64_t>(record, 1), 1,
+  return std::clamp<std::uint64_t>(batch_bytes / std::max<std::uint64_t>(record_bytes(columns), 1), 1,
                                    std::uint64_t{3} << (format::full_range_shift - 1));
 }
 

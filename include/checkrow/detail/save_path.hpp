@@ -35,25 +35,20 @@ class save_path {
     cancelled_ = false;
     if (status claimed = claim(); !claimed) return refuse(*job, std::move(claimed));
     job->manifest.sequence = job->figures.sequence = next_sequence_++;
-    gate.close();
-    job->sealed = steady_clock::now();
-    job->figures.wait_seconds = std::chrono::duration<double>(job->sealed - asked).count();
-    notify({.kind = event_kind::sealed,
-            .sequence = next_sequence_ - 1,
-            .step = step,
-            .seconds = job->figures.wait_seconds});
-    bool staged = false;
-    if (status taken = guarded("the strategy or a state", "at step " + std::to_string(step),
-                               [&] { return take(*job, staged); });
-        !taken) {
-      capture_->cancel();
-      capture_->end();
-      gate.reopen();
-      return refuse(*job, std::move(taken));
+    bool behind = background_.ready();
+    {
+      const closed_gate boundary(gate);
+      job->sealed = steady_clock::now();
+      job->figures.wait_seconds = std::chrono::duration<double>(job->sealed - asked).count();
+      notify({.kind = event_kind::sealed,
+              .sequence = next_sequence_ - 1,
+              .step = step,
+              .seconds = job->figures.wait_seconds});
+      status taken = take_guarded(*job, behind);
+      if (!taken) return refuse(*job, std::move(taken));
+      if (!behind) run(*job);
     }
-    if (!staged) run(*job);
-    gate.reopen();
-    if (staged) background_.post([this, job] { run(*job); });
+    if (behind) background_.post([this, job] { run(*job); });
     return ticket(job->outcome);
   }
 
@@ -62,11 +57,12 @@ class save_path {
   /// Before a save: lets an unfinished one end as options::overlap says. False where this one is to be
   /// skipped.
   [[nodiscard]] bool make_way() {
-    if (background_.idle()) return true;
-    if (settings.overlap == overlap_rule::skip) return false;
-    if (settings.overlap == overlap_rule::cancel) {
-      cancelled_ = true;
-      capture_->cancel();
+    if (!background_.idle() && !ticket(last_ticket).done()) {  // done, it only tidies up
+      if (settings.overlap == overlap_rule::skip) return false;
+      if (settings.overlap == overlap_rule::cancel) {
+        cancelled_ = true;
+        capture_->cancel();
+      }
     }
     background_.wait_idle();
     return true;
@@ -114,6 +110,19 @@ class save_path {
     return {};
   }
 
+  /// take(), or nothing of it. `behind`: may the trainer go on meanwhile? (No where it may not already.)
+  [[nodiscard]] status take_guarded(save_request& job, bool& behind) {
+    bool staged = false;
+    status taken = guarded("the strategy or a state", "at step " + std::to_string(job.figures.step),
+                           [&] { return take(job, staged); });
+    behind = behind && staged;
+    if (taken) return taken;
+    capture_->cancel();
+    capture_->end();
+    for (const auto& table : model.tables) table->audited.clear();  // some touches may be folded by now
+    return taken;
+  }
+
   /// At the boundary: the plan, the small exact things, the rows.
   [[nodiscard]] status take(save_request& job, bool& staged) {
     std::vector<table_counts> counts;
@@ -129,7 +138,8 @@ class save_path {
     job.figures.full = job.manifest.full = job.plan.rows == row_selection::all;
     take_small(model, job, std::move(spare_));
 
-    staged = capture_->begin(model.tables, job.plan, memory_for_copies(job));
+    staged = capture_->begin(model.tables, job.plan,
+                             memory_for_copies(job, model, settings, sink_->writer_bytes()));
     for (std::size_t t = 0; t < model.tables.size(); ++t) {
       const auto& table = *model.tables[t];
       const codec_choice codec = job.plan.codecs.empty() ? codec_of(table) : job.plan.codecs[t];
@@ -149,15 +159,6 @@ class save_path {
     notify(planned);
     notify(captured);
     return {};
-  }
-
-  /// What the memory limit leaves for copies of rows: the rest is for each worker's batch and chunk, the
-  /// sink's buffers, and dense parameters and states.
-  [[nodiscard]] std::uint64_t memory_for_copies(const save_request& job) const noexcept {
-    std::uint64_t taken =
-        std::max(settings.workers, 1u) * (batch_bytes + encode_buffer_limit) + sink_->writer_bytes();
-    for (const small_copy& one : job.small) taken += one.bytes.size();
-    return settings.memory_limit - std::min(taken, settings.memory_limit);
   }
 
   /// The save could not begin: nothing was sealed.

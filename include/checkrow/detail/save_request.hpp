@@ -51,6 +51,19 @@ inline void take_small(const registered_model& model, save_request& job, std::ve
   }
 }
 
+/// What the memory limit leaves for copies of rows: the rest is for each worker's batch and chunk, the sink's
+/// buffers, and dense parameters and states.
+[[nodiscard]] inline std::uint64_t memory_for_copies(const save_request& job, const registered_model& model,
+                                                     const options& set, std::uint64_t sink_bytes) noexcept {
+  std::uint64_t row = 0;
+  for (const auto& table : model.tables) row = std::max(row, record_bytes(table->columns));
+  const std::uint64_t worker =
+      std::max(batch_bytes, 64 * row) + std::max<std::uint64_t>(encode_buffer_limit, row);
+  std::uint64_t taken = std::max(set.workers, 1u) * worker + sink_bytes;
+  for (const small_copy& one : job.small) taken += one.bytes.size();
+  return set.memory_limit - std::min(taken, set.memory_limit);
+}
+
 /// What the manifest says of parts, segments and history once the segment is written.
 inline void complete(save_request& job, const format::manifest* parent, format::segment_entry written) {
   format::manifest& manifest = job.manifest;

@@ -116,7 +116,6 @@ class save_writer {
       status written;
       while (written && capture_.next(batch)) {
         written = write_batch(encoder, tables[batch.table], batch, seconds);
-        capture_.release(batch);
       }
       return written;
     });

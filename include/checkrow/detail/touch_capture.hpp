@@ -32,6 +32,7 @@ class touch_capture : public any_capture {
     }
     next_ = {};
     walking_ = 0;
+    surprised_ = false;
     for (touch_guard* const guard : guards_) guard->begin(generation_);
     return true;
   }
@@ -50,12 +51,6 @@ class touch_capture : public any_capture {
     }
   }
 
-  void release(row_batch& batch) noexcept override {
-    if (batch.held == nowhere) return;
-    guards_[batch.table]->done(std::exchange(batch.held, nowhere), active());
-    finish_unit();
-  }
-
   void cancel() noexcept override { pool_.cancel(); }
   /// After a cancelled one every block is taken to its end first: a touch that still copies under a block's
   /// lock must be through before others write rows without looking at it.
@@ -69,6 +64,11 @@ class touch_capture : public any_capture {
     finish();
   }
   [[nodiscard]] status outcome() override {
+    if (surprised_)
+      return make_error(
+          error_kind::misuse,
+          {"the tracker's take() returned rows that planned() and touched_in() had not told of"}, {},
+          {"mend the tracker: see block_tracker in concepts.hpp"});
     if (!pool_.gave_up()) return {};
     return make_error(
         error_kind::io,
@@ -78,9 +78,8 @@ class touch_capture : public any_capture {
   [[nodiscard]] capture_figures figures() const override { return pool_.figures(); }
 
  private:
-  static constexpr std::uint64_t nowhere = ~std::uint64_t{0};
-  /// A block whose records are larger is encoded in place, under its lock.
-  static constexpr std::uint64_t largest_copy = std::uint64_t{16} << 20;
+  /// A unit spans no more blocks, so that aside memory is drained now and then while clean rows pass by.
+  static constexpr std::uint64_t most_blocks = 1 << 16;
 
   void finish() noexcept {
     for (touch_guard* const guard : guards_) guard->end();
@@ -103,16 +102,18 @@ class touch_capture : public any_capture {
     return true;
   }
 
-  /// The largest aligned range that starts at the unit or later and has no more planned rows than a batch;
-  /// the blocks before it have none, but have to be captured like all.
+  /// The largest aligned range that starts at the unit or later and has no more planned rows than a batch (or
+  /// is one block); the blocks before it have none, but have to be captured like all.
   void widen(const touch_guard& guard, block_range& unit) const noexcept {
+    const std::uint64_t beyond = std::min(unit.first + most_blocks, guard.blocks());
     std::uint64_t anchor = unit.first, rows = 0;
-    while (anchor < guard.blocks() && (rows = planned_rows(guard, anchor)) == 0) ++anchor;
-    unit.last = std::min(anchor + 1, guard.blocks());
-    for (unsigned shift = 1; shift + 6 <= format::largest_range_shift && unit.last < guard.blocks();
-         ++shift) {
+    while (anchor < beyond && (rows = planned_rows(guard, anchor)) == 0) ++anchor;
+    unit.last = std::min(anchor + 1, beyond);
+    for (unsigned shift = 1; shift + 6 <= format::largest_range_shift && unit.last < beyond; ++shift) {
       const std::uint64_t start = anchor >> shift << shift;
-      const std::uint64_t end = std::min(start + (std::uint64_t{1} << shift), guard.blocks());
+      const std::uint64_t whole = start + (std::uint64_t{1} << shift);
+      if (whole > beyond && beyond < guard.blocks()) return;
+      const std::uint64_t end = std::min(whole, guard.blocks());
       for (std::uint64_t block = unit.last; block < end && rows <= guard.layout.batch_rows; ++block)
         rows += planned_rows(guard, block);
       if (start < unit.first || rows > guard.layout.batch_rows) return;
@@ -135,21 +136,31 @@ class touch_capture : public any_capture {
     batch.table = unit.table;
     batch.aside = false;
     batch.own_ids.clear();
-    batch.held = nowhere;
     batch.range_shift = std::uint8_t(unit.shift + 6);
     const std::uint64_t most =
         std::min((unit.last - unit.first) * 64, std::max<std::uint64_t>(guard.layout.batch_rows, 64));
     batch.own_ids.reserve(most);  // before a lock is taken: nothing below throws
-    if (guard.layout.bytes * 64 > largest_copy) return hold(unit.first, guard, batch);
     reserve_columns(batch, columns, most);
     for (std::uint64_t block = unit.first; block < unit.last; ++block) {
       if (pool_.cancelled()) break;
+      if (!all_ && block + 2 < unit.last) prefetch(guard, block + 2);
       const std::uint64_t pending = guard.take(block, active());
-      copy_block(columns, block, pending, batch);
+      if (batch.own_ids.size() + unsigned(std::popcount(pending)) <= most)
+        copy_block(columns, block, pending, batch);
+      else
+        surprised_ = true;
       guard.done(block, active());
+      if (surprised_) pool_.cancel();
     }
     finish_unit();
     return describe(batch);
+  }
+
+  /// Dirty rows lie apart: a copy alone would wait for memory row by row.
+  [[gnu::always_inline]] static void prefetch(const touch_guard& guard, std::uint64_t block) noexcept {
+    for (std::uint64_t left = guard.words->touched_in(block) | guard.words->planned(block); left != 0;
+         left &= left - 1)
+      guard.prefetch(block * 64 + unsigned(std::countr_zero(left)));
   }
 
   static void copy_block(const std::vector<registered_column>& columns, std::uint64_t block,
@@ -169,25 +180,12 @@ class touch_capture : public any_capture {
     }
   }
 
-  /// The pending rows of one block, where they lie; locked until release().
-  [[nodiscard]] bool hold(std::uint64_t block, touch_guard& guard, row_batch& batch) {
-    for (std::uint64_t left = guard.take(block, active()); left != 0; left &= left - 1)
-      batch.own_ids.push_back(block * 64 + unsigned(std::countr_zero(left)));
-    batch.held = block;
-    batch.columns.clear();
-    for (const registered_column& column : guard.layout.table->columns)
-      batch.columns.push_back({column.data, column.stride, batch.own_ids.data()});
-    if (describe(batch)) return true;
-    release(batch);
-    return false;
-  }
-
   [[nodiscard]] static bool describe(row_batch& batch) noexcept {
     batch.rows = batch.own_ids.size();
     if (batch.rows == 0) return false;
     batch.first = batch.own_ids.front();
     batch.ids = batch.own_ids;
-    if (batch.held == nowhere && batch.own_ids.back() - batch.first + 1 == batch.rows) batch.ids = {};
+    if (batch.own_ids.back() - batch.first + 1 == batch.rows) batch.ids = {};
     return true;
   }
 
@@ -198,7 +196,8 @@ class touch_capture : public any_capture {
 
   aside_pool pool_;
   std::vector<touch_guard*> guards_;
-  std::uint8_t generation_ = 0;  ///< 1 to 63
+  std::uint8_t generation_ = 0;         ///< 1 to 63
+  std::atomic<bool> surprised_{false};  ///< by a tracker that does not keep its word
   bool all_ = false;
   std::mutex mutex_;  ///< over what follows
   block_range next_;

@@ -143,7 +143,7 @@ class bitmap::table_rows {
   static void zero(const detail::zeroed_words& words) noexcept {
     for (std::uint64_t i = 0; i < words.size(); ++i)
       if (word(words, i).load(std::memory_order_relaxed) != 0)
-        word(words, i).store(0, std::memory_order_relaxed);
+        word(words, i).store(0, std::memory_order_release);
   }
 
   std::uint64_t rows_;
