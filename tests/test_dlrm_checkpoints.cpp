@@ -251,7 +251,7 @@ namespace {
 /// Touches within scopes; another thread saves whenever it likes, and no boundary matters.
 struct scoped_only {
   checkrow::checkpointer<checkrow::policies<checkrow::directory>>& ckpt;
-  std::vector<checkrow::table_handle<checkrow::bitmap, checkrow::stop_and_copy>> tables;
+  std::vector<checkrow::table_handle<checkrow::bitmap, checkrow::copy_on_touch>> tables;
   dlrm::reader& log;
   std::atomic<bool> enough{false};
 

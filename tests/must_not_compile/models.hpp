@@ -1,7 +1,7 @@
 // The least that makes a codec and a sink, for the cases beside this file.
 #pragma once
 
-#include <checkrow/concepts.hpp>
+#include <checkrow/policies.hpp>
 
 struct my_codec {
   static constexpr std::uint16_t id = 0x8001;
