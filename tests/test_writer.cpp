@@ -160,7 +160,7 @@ struct nothing_leaks {
   }
   ~nothing_leaks() {
     CHECK(entries("/proc/self/fd") == descriptors);
-    CHECK(threads_left(threads) == threads);
+    CHECK(threads_left(threads) <= threads);  // less: a ring before had not quite gone when it began
   }
 };
 
