@@ -252,6 +252,7 @@ TEST_CASE("untouched rows that changed are caught where an audit is asked for") 
   REQUIRE(!caught.try_wait().ok());
   CHECK(caught.error()->kind == error_kind::misuse);
   CHECK(caught.error()->what.find("row 100") != std::string::npos);
+  CHECK(!ckpt.save(3).try_wait().ok());  // and again, until somebody touches the row
   tables.first.touch(std::vector{100});
   ckpt.save(4).wait();
   CHECK(toy::loaded(store).values == model);

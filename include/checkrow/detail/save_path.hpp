@@ -119,7 +119,8 @@ class save_path {
     if (taken) return taken;
     capture_->cancel();
     capture_->end();
-    for (const auto& table : model.tables) table->audited.clear();  // some touches may be folded by now
+    if (job.sealing)  // some touches may be folded by now: untouched rows cannot be told from others
+      for (const auto& table : model.tables) table->audited.clear();
     return taken;
   }
 
@@ -138,6 +139,7 @@ class save_path {
     job.figures.full = job.manifest.full = job.plan.rows == row_selection::all;
     take_small(model, job, std::move(spare_));
 
+    job.sealing = true;
     staged = capture_->begin(model.tables, job.plan,
                              memory_for_copies(job, model, settings, sink_->writer_bytes()));
     for (std::size_t t = 0; t < model.tables.size(); ++t) {

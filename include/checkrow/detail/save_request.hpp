@@ -12,6 +12,7 @@ struct save_request {
   std::vector<table_job> tables;
   std::vector<small_copy> small;
   save_figures figures;
+  bool sealing = false;  ///< the capture has begun
   steady_clock::time_point sealed;
   std::shared_ptr<ticket_state> outcome = std::make_shared<ticket_state>();
 };
