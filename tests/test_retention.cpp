@@ -175,6 +175,35 @@ TEST_CASE("what another process has leased stays, until it ends, by SIGKILL too"
   CHECK(unwrap(sink.remove_unleased(leased)));
 }
 
+TEST_CASE(
+    "a restore has a lease of what it reads, while it reads and no longer, whether it is whole or not") {
+  for (const bool damaged : {false, true}) {
+    CAPTURE(damaged);
+    const temporary_folder folder;
+    directory sink{folder.path("run"), sync_discipline::none};
+    toy::model model;
+    {
+      checkpointer ckpt{exact{}, full{}, sink};
+      model.attach(ckpt);
+      ckpt.save(1).wait();
+    }
+    std::string manifest, segment;
+    for (const std::string& name : names_in(sink)) (name.ends_with(".manifest") ? manifest : segment) = name;
+    if (damaged) std::ofstream(folder.path("run/" + segment), std::ios::in | std::ios::ate).seekp(300) << "?";
+    int told = 0;
+    toy::model reading;
+    checkpointer ckpt{exact{}, sink, observer{[&](const event& what) {
+                        if (what.kind != event_kind::progress && what.kind != event_kind::passed_over) return;
+                        ++told;
+                        if (what.kind == event_kind::progress) CHECK(!unwrap(sink.remove_unleased(manifest)));
+                      }}};
+    reading.attach(ckpt);
+    CHECK(ckpt.try_restore().ok() == !damaged);
+    CHECK(told > 0);
+    CHECK(unwrap(sink.remove_unleased(manifest)));
+  }
+}
+
 TEST_CASE("evaluation beside a trainer that keeps one checkpoint always finds a whole one") {
   const temporary_folder folder;
   directory sink{folder.path("run"), sync_discipline::none};

@@ -119,9 +119,11 @@ class checkpointer : private detail::table_owner {
     const auto asked = detail::steady_clock::now();
     if (path_.gate.inside()) return inside("save");
     const std::lock_guard lock(mutex_);
-    if (!path_.make_way()) return path_.skip(step);
-    fresh_ = false;
-    return path_.save(step, asked);
+    return detail::guarded_result("saving", {}, [&]() -> result<ticket> {
+      if (!path_.make_way()) return path_.skip(step);
+      fresh_ = false;
+      return path_.save(step, asked);
+    });
   }
 
   /// Waits until everything saved is durable; an error where the last save is not. May be called again.
@@ -151,8 +153,9 @@ class checkpointer : private detail::table_owner {
       detail::restore_path restore(path_, asked, touched);
       return detail::guarded_result("restoring", path_.sink().where(), [&] { return restore.run(); });
     }();
-    if (!found) path_.notify({.kind = event_kind::failed, .why = &found.error()});
-    if (found && *found) {
+    if (!found)
+      path_.notify({.kind = event_kind::failed, .why = &found.error()});
+    else if (*found) {
       fresh_ = false;
       const bool whole = asked.tables.empty() && !asked.rows;
       if constexpr (!std::same_as<due_type, never_due>)

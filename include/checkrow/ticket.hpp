@@ -52,12 +52,12 @@ struct ticket_state {
   std::optional<error> failed;
   save_figures figures;
 
-  void finish(status outcome, const save_figures& final_figures) {
+  void finish(status outcome, save_figures&& final_figures) noexcept {
     {
       const std::lock_guard lock(mutex);
       done = true;
       if (!outcome) failed = std::move(outcome).error();
-      figures = final_figures;
+      figures = std::move(final_figures);
     }
     changed.notify_all();
   }

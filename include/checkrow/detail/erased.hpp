@@ -110,12 +110,13 @@ class erased_sink final : public any_sink {
 
   [[nodiscard]] status claim(std::uint32_t part) override {
     return guarded("the sink", where(), [&]() -> status {
-      if constexpr (requires { sink_.claim(part); }) {
-        auto right = sink_.claim(part);
-        if (!right) return std::move(right).error();
-        using right_type = std::remove_cvref_t<decltype(*right)>;
-        right_ = std::make_shared<right_type>(*std::move(right));
-      }
+      if constexpr (requires { sink_.claim(part); })
+        if (right_ == nullptr) {  // else from an attempt that failed after this
+          auto right = sink_.claim(part);
+          if (!right) return std::move(right).error();
+          using right_type = std::remove_cvref_t<decltype(*right)>;
+          right_ = std::make_shared<right_type>(*std::move(right));
+        }
       if constexpr (requires { sink_.sweep(part); })
         return sink_.sweep(part);
       else

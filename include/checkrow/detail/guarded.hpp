@@ -1,12 +1,15 @@
 // Calls into the user's code, whose exceptions become errors.
 #pragma once
 
+#include <cerrno>
 #include <checkrow/error.hpp>
+#include <new>
 #include <type_traits>
 
 namespace checkrow::inline v0::detail {
 
-/// Runs `call` and returns its result; what it throws becomes a misuse error that says whose code threw.
+/// Runs `call` and returns its result; what it throws becomes an error: of memory, or a misuse error that
+/// says whose code threw.
 template <class Call>
 [[nodiscard]] auto guarded_result(const char* whose, const std::string& where, Call&& call)
     -> decltype(call()) {
@@ -15,6 +18,9 @@ template <class Call>
     return call();
   } catch (const failure& known) {
     return known.error();
+  } catch (const std::bad_alloc&) {
+    return make_error(error_kind::io, {"the system has no memory left for ", whose}, {where},
+                      {"free some memory"}, ENOMEM);
   } catch (const std::exception& thrown) {
     return make_error(error_kind::misuse, {whose, " threw: ", thrown.what()}, {where}, {"mend that code"});
   } catch (...) {

@@ -29,11 +29,12 @@ class save_path {
 
   /// Saves at the boundary between two batches; see checkpointer::save().
   [[nodiscard]] ticket save(std::uint64_t step, steady_clock::time_point asked) {
-    auto job = std::make_shared<save_request>();
+    const auto job = std::make_shared<save_request>();
     last_ticket = job->outcome;
     job->manifest.step = job->figures.step = step;
     cancelled_ = false;
-    if (status claimed = claim(); !claimed) return refuse(*job, std::move(claimed));
+    if (status claimed = guarded("saving", sink_->where(), [&] { return claim(); }); !claimed)
+      return refuse(*job, std::move(claimed));
     job->manifest.sequence = job->figures.sequence = next_sequence_++;
     bool behind = background_.ready();
     {
@@ -41,14 +42,15 @@ class save_path {
       job->sealed = steady_clock::now();
       job->figures.wait_seconds = std::chrono::duration<double>(job->sealed - asked).count();
       notify({.kind = event_kind::sealed,
-              .sequence = next_sequence_ - 1,
+              .sequence = job->figures.sequence,
               .step = step,
               .seconds = job->figures.wait_seconds});
       status taken = take_guarded(*job, behind);
       if (!taken) return refuse(*job, std::move(taken));
-      if (!behind) run(*job);
+      running_ = job;
+      if (!behind) run();
     }
-    if (behind) background_.post([this, job] { run(*job); });
+    if (behind) background_.post([this] { run(); });
     return ticket(job->outcome);
   }
 
@@ -151,15 +153,16 @@ class save_path {
     }
     job.figures.total_rows = model.rows();
     job.figures.full_bytes = bytes_in_memory(model);
-    const auto id = [&](event_kind kind) {
-      return event{
-          .kind = kind, .sequence = job.figures.sequence, .step = job.figures.step, .full = job.figures.full};
-    };
-    event planned = id(event_kind::planned), captured = id(event_kind::captured);
-    captured.bytes = capture_->figures().bytes_staged;
-    captured.seconds = job.figures.stall_seconds = seconds_since(job.sealed);
-    notify(planned);
-    notify(captured);
+    event told{.kind = event_kind::planned,
+               .sequence = job.figures.sequence,
+               .step = job.figures.step,
+               .full = job.figures.full};
+    job.figures.stall_seconds = seconds_since(job.sealed);
+    notify(told);
+    told.kind = event_kind::captured;
+    told.bytes = capture_->figures().bytes_staged;
+    told.seconds = job.figures.stall_seconds;
+    notify(told);
     return {};
   }
 
@@ -170,13 +173,15 @@ class save_path {
             .step = job.figures.step,
             .why = &why.error(),
             .figures = &job.figures});
-    job.outcome->finish(std::move(why), job.figures);
+    job.outcome->finish(std::move(why), std::move(job.figures));
     return ticket(job.outcome);
   }
 
   /// Encodes, writes and commits. On failure every blob of the attempt is removed and the rows stay dirty,
   /// since no cursor moves.
-  void run(save_request& job) {
+  void run() noexcept {
+    const std::shared_ptr<save_request> request = std::move(running_);
+    save_request& job = *request;
     status done = guarded("saving", sink_->where(), [&] { return write_and_commit(job); });
     if (!done) capture_->cancel();
     capture_->end();
@@ -199,15 +204,14 @@ class save_path {
                .figures = &job.figures};
     if (done) {
       for (auto& table : model.tables) table->commit(job.plan.moves);
-      parent = std::make_shared<const format::manifest>(std::move(job.manifest));
-      notify(last);
-      collect(last);
+      parent = {request, &job.manifest};
     } else {
       last.why = &done.error();
-      notify(last);
     }
+    notify(last);
+    if (done) collect(last);
     spare_ = std::move(job.small);
-    job.outcome->finish(std::move(done), job.figures);
+    job.outcome->finish(std::move(done), std::move(job.figures));
   }
 
   [[nodiscard]] status write_and_commit(save_request& job) {
@@ -247,7 +251,7 @@ class save_path {
     manifest.codecs = codecs_->describe();
     manifest.restores = restores;
     manifest.user = settings.metadata;
-    status committed = commit(manifest, attempt, job.figures);
+    status committed = guarded("saving", name, [&] { return commit(manifest, attempt, job.figures); });
     if (!committed) (void)sink_->remove(name);
     return committed;
   }
@@ -277,8 +281,9 @@ class save_path {
 
   void collect(event told) {
     told.kind = event_kind::collected;
-    const auto gone =
-        collect_garbage(*sink_, settings.keep, settings.part, std::uint64_t(std::time(nullptr)));
+    const auto gone = guarded_result("the sink", sink_->where(), [&] {
+      return collect_garbage(*sink_, settings.keep, settings.part, std::uint64_t(std::time(nullptr)));
+    });
     if (gone)
       told.rows = gone->blobs, told.bytes = gone->bytes;
     else
@@ -292,6 +297,7 @@ class save_path {
   std::unique_ptr<any_capture> capture_;
   std::atomic<bool> cancelled_{false};  ///< the running save, by a later one
   std::vector<small_copy> spare_;       ///< the last save's, for their memory
+  std::shared_ptr<save_request> running_;
   bool claimed_ = false;
   std::uint64_t next_sequence_ = 1;
   background background_;  // last: it finishes its job before anything else goes

@@ -101,7 +101,7 @@ class write_behind {
     by_uring_ = engine_ != nullptr;
     if (by_uring_) return;
 #endif
-    engine_ = std::make_unique<writer_threads>(file_, std::clamp(options_.threads, 1u, buffers_));
+    engine_ = std::make_unique<writer_threads>(file_, std::clamp(options_.threads, 1u, buffers_), buffers_);
   }
 
   void drain() noexcept {

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <checkrow/detail/file_calls.hpp>
+#include <checkrow/detail/guarded.hpp>
 #include <checkrow/error.hpp>
 #include <checkrow/huge_pages.hpp>
 #include <cstring>
@@ -90,17 +91,20 @@ class write_shared {
     return page_memory(bytes);
   }
   /// Keeps it for the next blob, unless `most` are kept already.
-  void give(page_memory memory, std::size_t most) {
+  void give(page_memory memory, std::size_t most) noexcept {
     const std::lock_guard lock(mutex_);
-    if (memory && idle_.size() < most) idle_.push_back(std::move(memory));
+    if (memory && idle_.size() < most) swallowed([&] { idle_.push_back(std::move(memory)); });
   }
 
   /// `what` did not work here: `fallback` is done instead, by later blobs too. Told once.
-  void refuse(bool& which, const char* what, const char* fallback, const std::string& path, int why) {
+  void refuse(bool& which, const char* what, const char* fallback, const std::string& path,
+              int why) noexcept {
     const std::lock_guard lock(mutex_);
     if (std::exchange(which, true)) return;
-    notes_.push_back(make_error(error_kind::unsupported, {what, " is refused: ", std::strerror(why)}, {path},
-                                {fallback}, why));
+    swallowed([&] {
+      notes_.push_back(make_error(error_kind::unsupported, {what, " is refused: ", std::strerror(why)},
+                                  {path}, {fallback}, why));
+    });
   }
   [[nodiscard]] bool refused(const bool& which) const {
     const std::lock_guard lock(mutex_);

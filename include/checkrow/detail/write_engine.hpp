@@ -27,7 +27,10 @@ class write_engine {
 
 class writer_threads final : public write_engine {
  public:
-  writer_threads(blob_file& to, std::uint32_t threads) : to_(to) {
+  /// At most `buffers` of them are in here at a time.
+  writer_threads(blob_file& to, std::uint32_t threads, std::uint32_t buffers) : to_(to) {
+    queue_.reserve(buffers);
+    written_.reserve(buffers);
     threads_.reserve(threads);
     for (std::uint32_t i = 0; i < threads; ++i)
       if (quiet_thread one; one.start("checkrow-write", &body, this)) threads_.push_back(std::move(one));
