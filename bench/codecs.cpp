@@ -389,6 +389,7 @@ int main(int argc, char** argv) {
   every_dim(adaptive<2, refit>{});
   every_dim(adaptive<3, refit>{});
   every_dim(adaptive<4, refit>{});
+  every_dim(adaptive<8, refit>{});
   std::printf("\nspeed as a multiple of a copy of the same rows\n");
   for (const std::size_t dim : {64, 128}) {
     for (const double dirty : {0.25, 0.02}) {
