@@ -153,9 +153,8 @@ class checkpointer : private detail::table_owner {
       detail::restore_path restore(path_, asked, touched);
       return detail::guarded_result("restoring", path_.sink().where(), [&] { return restore.run(); });
     }();
-    if (!found)
-      path_.notify({.kind = event_kind::failed, .why = &found.error()});
-    else if (*found) {
+    if (!found) path_.notify({.kind = event_kind::failed, .why = &found.error()});
+    if (found && *found) {
       fresh_ = false;
       const bool whole = asked.tables.empty() && !asked.rows;
       if constexpr (!std::same_as<due_type, never_due>)
@@ -164,8 +163,7 @@ class checkpointer : private detail::table_owner {
     return found;
   }
 
-#if CHECKROW_EXCEPTIONS
-  // The throwing forms.
+#if CHECKROW_EXCEPTIONS  // the throwing forms
   template <element_range Weights>
   table_type table(std::string name, Weights&& weights, std::uint64_t dim, table_options with = {}) {
     return unwrap(try_table(std::move(name), weights, dim, std::move(with)));
@@ -267,11 +265,11 @@ class checkpointer : private detail::table_owner {
     if (status fits = detail::check_codecs(path_.codecs(), *described); !fits) return std::move(fits).error();
     if (path_.gate.inside()) return inside("table");
     const auto lock = hold();
+    const std::string registered = described->name;
     auto table = std::make_unique<detail::tracked_table<tracker, capture>>(
         *std::move(described), tracker_, strategy_type::cursors, *capture_, path_.gate,
         static_cast<detail::table_owner&>(*this));
     auto& stable = *table;
-    const std::string registered = table->name;
     if (!detail::insert_by_name(
             path_.model.tables, std::move(table), [](const auto& t) -> const auto& { return t->name; }))
       return detail::name_taken("table", registered);

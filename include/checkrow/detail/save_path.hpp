@@ -41,10 +41,9 @@ class save_path {
       const closed_gate boundary(gate);
       job->sealed = steady_clock::now();
       job->figures.wait_seconds = std::chrono::duration<double>(job->sealed - asked).count();
-      notify({.kind = event_kind::sealed,
-              .sequence = job->figures.sequence,
-              .step = step,
-              .seconds = job->figures.wait_seconds});
+      event told = event_of(*job, event_kind::sealed);
+      told.seconds = job->figures.wait_seconds;
+      notify(told);
       status taken = take_guarded(*job, behind);
       if (!taken) return refuse(*job, std::move(taken));
       running_ = job;
@@ -153,10 +152,7 @@ class save_path {
     }
     job.figures.total_rows = model.rows();
     job.figures.full_bytes = bytes_in_memory(model);
-    event told{.kind = event_kind::planned,
-               .sequence = job.figures.sequence,
-               .step = job.figures.step,
-               .full = job.figures.full};
+    event told = event_of(job, event_kind::planned);
     job.figures.stall_seconds = seconds_since(job.sealed);
     notify(told);
     told.kind = event_kind::captured;
@@ -168,11 +164,10 @@ class save_path {
 
   /// The save could not begin: nothing was sealed.
   [[nodiscard]] ticket refuse(save_request& job, status why) {
-    notify({.kind = event_kind::failed,
-            .sequence = job.figures.sequence,
-            .step = job.figures.step,
-            .why = &why.error(),
-            .figures = &job.figures});
+    event failed = event_of(job, event_kind::failed);
+    failed.why = &why.error();
+    failed.figures = &job.figures;
+    notify(failed);
     job.outcome->finish(std::move(why), std::move(job.figures));
     return ticket(job.outcome);
   }
@@ -189,19 +184,16 @@ class save_path {
     job.figures.aside_rows = captured.rows_aside;
     job.figures.aside_bytes = captured.aside_bytes;
     job.figures.total_seconds = seconds_since(job.sealed);
-    for (const error& note : sink_->notes())
-      notify({.kind = event_kind::fell_back,
-              .sequence = job.figures.sequence,
-              .step = job.figures.step,
-              .why = &note});
-    event last{.kind = done ? event_kind::committed : event_kind::failed,
-               .sequence = job.figures.sequence,
-               .step = job.figures.step,
-               .full = job.figures.full,
-               .rows = job.figures.rows,
-               .bytes = job.figures.bytes,
-               .seconds = job.figures.total_seconds,
-               .figures = &job.figures};
+    for (const error& note : sink_->notes()) {
+      event fell_back = event_of(job, event_kind::fell_back);
+      fell_back.why = &note;
+      notify(fell_back);
+    }
+    event last = event_of(job, done ? event_kind::committed : event_kind::failed);
+    last.rows = job.figures.rows;
+    last.bytes = job.figures.bytes;
+    last.seconds = job.figures.total_seconds;
+    last.figures = &job.figures;
     if (done) {
       for (auto& table : model.tables) table->commit(job.plan.moves);
       parent = {request, &job.manifest};
@@ -221,25 +213,20 @@ class save_path {
                       name = format::segment_name(manifest.sequence, attempt, settings.part);
     save_writer writer(*sink_, *codecs_, *capture_, manifest.attempt, settings, cancelled_, job.figures);
     writer.progress = [&] {
-      notify({.kind = event_kind::progress,
-              .sequence = manifest.sequence,
-              .step = manifest.step,
-              .full = manifest.full,
-              .rows = job.figures.rows,
-              .bytes = job.figures.bytes,
-              .seconds = seconds_since(job.sealed),
-              .figures = &job.figures,
-              .total = manifest.full ? job.figures.total_rows : 0});
+      event so_far = event_of(job, event_kind::progress);
+      so_far.rows = job.figures.rows;
+      so_far.bytes = job.figures.bytes;
+      so_far.seconds = seconds_since(job.sealed);
+      so_far.figures = &job.figures;
+      so_far.total = manifest.full ? job.figures.total_rows : 0;
+      notify(so_far);
     };
     auto segment = writer.write(name, job.tables, job.small);
     if (!segment) return std::move(segment).error();
-    event told{.kind = event_kind::encoded,
-               .sequence = manifest.sequence,
-               .step = manifest.step,
-               .full = manifest.full,
-               .rows = job.figures.rows,
-               .bytes = segment->bytes,
-               .seconds = job.figures.encode_seconds};
+    event told = event_of(job, event_kind::encoded);
+    told.rows = job.figures.rows;
+    told.bytes = segment->bytes;
+    told.seconds = job.figures.encode_seconds;
     notify(told);
     told.kind = event_kind::written;
     told.seconds = job.figures.write_seconds;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <checkrow/detail/save_writer.hpp>
+#include <checkrow/observer.hpp>
 #include <ctime>
 
 namespace checkrow::inline v0::detail {
@@ -16,6 +17,11 @@ struct save_request {
   steady_clock::time_point sealed;
   std::shared_ptr<ticket_state> outcome = std::make_shared<ticket_state>();
 };
+
+/// What every event of a save says.
+[[nodiscard]] inline event event_of(const save_request& job, event_kind kind) noexcept {
+  return {.kind = kind, .sequence = job.figures.sequence, .step = job.figures.step, .full = job.figures.full};
+}
 
 /// The committed past as a strategy sees it; empty without a manifest to build on.
 [[nodiscard]] inline history history_of(const format::manifest* newest) {
