@@ -256,7 +256,21 @@ struct steps {
   double cpu = 0, touch = 0, all = 0;
 };
 
-/// A trainer's steps without a save and during one, in turns.
+/// Copies the tables' rows to 8 MiB of memory, again and again, each time within so many seconds: the memory
+/// traffic of a save, and nothing else of it.
+void copy_until(const std::atomic<bool>& stop, const model& tables, double seconds) {
+  constexpr std::size_t piece = std::size_t{8} << 20;
+  std::vector<std::byte> to(piece);
+  const auto* const from = reinterpret_cast<const std::byte*>(tables.weights.data());
+  const double each = seconds * double(piece) / double(tables.weights.bytes());
+  for (std::size_t at = 0; !stop; at = (at + piece) % (tables.weights.bytes() / piece * piece)) {
+    const auto start = clock_type::now();
+    std::memcpy(to.data(), from + at, piece);
+    while (seconds_since(start) < each) continue;
+  }
+}
+
+/// A trainer's steps without a save, during one, and beside a thread that only copies as fast, in turns.
 template <class Strategy>
 void slowdown(const settings& chosen, model& tables, Strategy strategy, double zipf, double share) {
   checkpointer ckpt{adaptive<4>{}, strategy, discard{}};
@@ -276,7 +290,7 @@ void slowdown(const settings& chosen, model& tables, Strategy strategy, double z
     into.wall.push_back(seconds_since(start));
     into.all += into.wall.back();
   };
-  std::vector<double> wall, cpu;
+  std::vector<double> wall, cpu, copying;
   double aside_mib = 0, rows_aside = 0, touch_share = 0;
   const std::uint64_t stride = share < 1 ? std::uint64_t(16 / share) : 0;
   for (int i = 0; i < chosen.repeats; ++i) {
@@ -288,6 +302,15 @@ void slowdown(const settings& chosen, model& tables, Strategy strategy, double z
     while (!saved.done()) step(during);
     wall.push_back(during.all / double(during.wall.size()) / (before.all / double(before.wall.size())));
     cpu.push_back(during.cpu / double(during.wall.size()) / (before.cpu / double(before.wall.size())));
+    if (share == 1) {
+      std::atomic<bool> stop{false};
+      std::thread copies([&] { copy_until(stop, tables, saved.figures().total_seconds); });
+      steps beside;
+      for (std::size_t k = 0; k < during.wall.size(); ++k) step(beside);
+      stop = true;
+      copies.join();
+      copying.push_back(beside.all / double(beside.wall.size()) / (before.all / double(before.wall.size())));
+    }
     touch_share = before.touch / before.all;
     aside_mib = std::max(aside_mib, double(saved.figures().aside_bytes) / (1 << 20));
     rows_aside = double(saved.figures().aside_rows) / double(saved.figures().rows);
@@ -297,6 +320,10 @@ void slowdown(const settings& chosen, model& tables, Strategy strategy, double z
       "aside %.1f MiB at most, %.1f %% of the rows\n",
       zipf > 0 ? "Zipf," : "uniform,", share < 1 ? "delta:" : "full:", quantile(wall, .5), quantile(cpu, .5),
       100 * touch_share, aside_mib, 100 * rows_aside);
+  const double beside_copies = copying.empty() ? -1 : quantile(copying, .5);
+  if (share == 1)
+    std::printf("    beside a thread that copies the rows as fast and does nothing else: %.3f\n",
+                beside_copies);
   line(chosen,
        {.name = zipf > 0 ? "zipf" : "uniform ids",
         .gib = chosen.gib,
@@ -305,7 +332,8 @@ void slowdown(const settings& chosen, model& tables, Strategy strategy, double z
         .share = share,
         .extra_mib = aside_mib,
         .slowdown = quantile(wall, .5)},
-       ", \"slowdown_cpu\": " + number(quantile(cpu, .5)) + ", \"touch_share\": " + number(touch_share));
+       ", \"slowdown_cpu\": " + number(quantile(cpu, .5)) + ", \"touch_share\": " + number(touch_share) +
+           ", \"slowdown_by_copies\": " + number(beside_copies));
 }
 
 // --------------------------------------------------------------------------------------------------- durable

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <checkrow/detail/erased.hpp>
 #include <checkrow/detail/row_errors.hpp>
+#include <checkrow/detail/row_ranges.hpp>
 #include <checkrow/format/chunk.hpp>
 #include <checkrow/format/segment.hpp>
 #include <memory>
@@ -153,12 +154,8 @@ class chunk_encoder {
   /// What the exact codec does, here because every table needs it, whatever its codec_set holds.
   [[nodiscard]] static std::size_t copy_exactly(const column_shape& shape, row_view from, std::uint64_t n,
                                                 std::byte* to) noexcept {
-    const std::size_t row_bytes = shape.row_bytes();
-    if (from.index == nullptr && from.stride == row_bytes)
-      std::memcpy(to, from.base, n * row_bytes);
-    else
-      for (std::uint64_t i = 0; i < n; ++i) std::memcpy(to + i * row_bytes, from.row(i), row_bytes);
-    return n * row_bytes;
+    copy_rows(from, shape.row_bytes(), n, to);
+    return n * shape.row_bytes();
   }
 
   /// Zeroes the padding behind a section; its size with padding.

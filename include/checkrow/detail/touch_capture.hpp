@@ -143,7 +143,7 @@ class touch_capture : public any_capture {
     reserve_columns(batch, columns, most);
     for (std::uint64_t block = unit.first; block < unit.last; ++block) {
       if (pool_.cancelled()) break;
-      if (!all_ && block + 2 < unit.last) prefetch(guard, block + 2);
+      if (!all_ && block + 3 < unit.last) prefetch(guard, block + 3);
       const std::uint64_t pending = guard.take(block, active());
       if (batch.own_ids.size() + unsigned(std::popcount(pending)) <= most)
         copy_block(columns, block, pending, batch);

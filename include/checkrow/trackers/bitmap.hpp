@@ -130,7 +130,9 @@ class bitmap::table_rows {
   std::uint64_t set(std::uint64_t block, std::uint64_t bits) noexcept {
     auto touched = word(touched_, block);
     if ((touched.load(std::memory_order_relaxed) & bits) == bits) return 0;
-    return unsigned(std::popcount(bits & ~touched.fetch_or(bits, std::memory_order_release)));
+    const std::uint64_t fresh = bits & ~touched.fetch_or(bits, std::memory_order_release);
+    if ((fresh & (fresh - 1)) == 0) return fresh != 0;  // popcount is a call on a plain x86-64
+    return unsigned(std::popcount(fresh));
   }
 
   /// The rows that exist in a block: all 64, or fewer in the last one.
