@@ -151,7 +151,7 @@ class checkpointer : private detail::table_owner {
     auto found = [&] {
       const detail::closed_gate boundary(path_.gate);
       detail::restore_path restore(path_, asked, touched);
-      return detail::guarded_result("restoring", path_.sink().where(), [&] { return restore.run(); });
+      return detail::guarded_result("restoring", path_.where(), [&] { return restore.run(); });
     }();
     if (!found) path_.notify({.kind = event_kind::failed, .why = &found.error()});
     if (found && *found) {

@@ -63,13 +63,13 @@ class erased_sink final : public any_sink {
     return wrap<any_reader, reader>([&] { return sink_.open(name); });
   }
   [[nodiscard]] result<std::vector<blob>> list() override {
-    return guarded_result("the sink", where(), [&] { return sink_.list(); });
+    return guarded_result("the sink", named(), [&] { return sink_.list(); });
   }
   [[nodiscard]] status remove(std::string_view name) override {
-    return guarded("the sink", where(), [&] { return sink_.remove(name); });
+    return guarded("the sink", named(), [&] { return sink_.remove(name); });
   }
   [[nodiscard]] result<std::shared_ptr<void>> lease(std::string_view name) override {
-    return guarded_result("the sink", where(), [&]() -> result<std::shared_ptr<void>> {
+    return guarded_result("the sink", named(), [&]() -> result<std::shared_ptr<void>> {
       std::shared_ptr<void> held;
       if constexpr (requires { sink_.lease(name); }) {
         auto given = sink_.lease(name);
@@ -81,7 +81,7 @@ class erased_sink final : public any_sink {
     });
   }
   [[nodiscard]] result<bool> remove_unleased(std::string_view name) override {
-    return guarded_result("the sink", where(), [&]() -> result<bool> {
+    return guarded_result("the sink", named(), [&]() -> result<bool> {
       if constexpr (requires { sink_.remove_unleased(name); })
         return sink_.remove_unleased(name);
       else {
@@ -109,7 +109,7 @@ class erased_sink final : public any_sink {
   }
 
   [[nodiscard]] status claim(std::uint32_t part) override {
-    return guarded("the sink", where(), [&]() -> status {
+    return guarded("the sink", named(), [&]() -> status {
       if constexpr (requires { sink_.claim(part); })
         if (right_ == nullptr) {  // else from an attempt that failed after this
           auto right = sink_.claim(part);
@@ -153,11 +153,15 @@ class erased_sink final : public any_sink {
 
   template <class Any, class Erased, class Call>
   [[nodiscard]] result<std::unique_ptr<Any>> wrap(Call&& call) {
-    return guarded_result("the sink", where(), [&]() -> result<std::unique_ptr<Any>> {
+    return guarded_result("the sink", named(), [&]() -> result<std::unique_ptr<Any>> {
       auto made = call();
       if (!made) return std::move(made).error();
       return std::unique_ptr<Any>(std::make_unique<Erased>(*std::move(made)));
     });
+  }
+
+  [[nodiscard]] auto named() const {
+    return [this] { return where(); };
   }
 
   Sink sink_;

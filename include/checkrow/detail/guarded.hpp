@@ -8,16 +8,13 @@
 
 namespace checkrow::inline v0::detail {
 
-/// Runs `call` and returns its result; what it throws becomes an error: of memory, or a misuse error that
-/// says whose code threw.
-template <class Call>
-[[nodiscard]] auto guarded_result(const char* whose, const std::string& where, Call&& call)
-    -> decltype(call()) {
 #if CHECKROW_EXCEPTIONS
+/// The error of the exception being handled. (Out of line, or every guarded call would hold all of this.)
+[[nodiscard, gnu::noinline]] inline new_error caught(const char* whose, const std::string& where) {
   try {
-    return call();
+    throw;
   } catch (const failure& known) {
-    return known.error();
+    return {error_pointer(new error(known.error()))};
   } catch (const std::bad_alloc&) {
     return make_error(error_kind::io, {"the system has no memory left for ", whose}, {where},
                       {"free some memory"}, ENOMEM);
@@ -26,14 +23,30 @@ template <class Call>
   } catch (...) {
     return make_error(error_kind::misuse, {whose, " threw something"}, {where}, {"mend that code"});
   }
+}
+#endif
+
+/// Runs `call` and returns its result; what it throws becomes an error: of memory, or a misuse error that
+/// says whose code threw. `where` is a string, or what makes one if it comes to that.
+template <class Where, class Call>
+[[nodiscard]] auto guarded_result(const char* whose, const Where& where, Call&& call) -> decltype(call()) {
+#if CHECKROW_EXCEPTIONS
+  try {
+    return call();
+  } catch (...) {
+    if constexpr (std::is_invocable_v<const Where&>)
+      return caught(whose, where());
+    else
+      return caught(whose, where);
+  }
 #else
   (void)whose, (void)where;
   return call();
 #endif
 }
 
-template <class Call>
-[[nodiscard]] status guarded(const char* whose, const std::string& where, Call&& call) {
+template <class Where, class Call>
+[[nodiscard]] status guarded(const char* whose, const Where& where, Call&& call) {
   return guarded_result(whose, where, [&]() -> status { return call(); });
 }
 

@@ -87,6 +87,10 @@ class save_path {
   void notify(const event& what) noexcept { events.tell(what); }
 
   [[nodiscard]] any_sink& sink() noexcept { return *sink_; }
+  /// Where the checkpoints are, for guarded().
+  [[nodiscard]] auto where() const noexcept {
+    return [this] { return sink_->where(); };
+  }
   [[nodiscard]] const any_codecs& codecs() const noexcept { return *codecs_; }
 
   options settings;
@@ -177,7 +181,7 @@ class save_path {
   void run() noexcept {
     const std::shared_ptr<save_request> request = std::move(running_);
     save_request& job = *request;
-    status done = guarded("saving", sink_->where(), [&] { return write_and_commit(job); });
+    status done = guarded("saving", where(), [&] { return write_and_commit(job); });
     if (!done) capture_->cancel();
     capture_->end();
     const capture_figures captured = capture_->figures();
