@@ -281,3 +281,47 @@ TEST_CASE("a plan that makes no sense is refused, and nothing is lost", "[custom
     CHECK(sink_contract::listed(store) == before);
   }
 }
+
+namespace {
+
+/// Says of more than one row that it may need any number of bytes.
+struct shy_rows : own::int8_rows {
+  static constexpr std::uint16_t id = 0x8003;
+  [[nodiscard]] std::size_t bound(const column_shape& shape, std::size_t n) const noexcept {
+    return n > 1 ? std::numeric_limits<std::size_t>::max() - 10 : own::int8_rows::bound(shape, n);
+  }
+};
+
+/// Claims to have written more than it may.
+struct boastful_rows : own::int8_rows {
+  static constexpr std::uint16_t id = 0x8004;
+  [[nodiscard]] std::size_t encode(const column_shape& shape, row_view rows, std::size_t n,
+                                   std::byte* out) const noexcept {
+    return own::int8_rows::encode(shape, rows, n, out) + 1;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a codec whose bound is beyond all memory is given one row at a time", "[custom]") {
+  model trained, reading;
+  const memory store = saved_by<shy_rows>(trained);
+  checkpointer reader{shy_rows{}, store};
+  reading.attach(reader);
+  REQUIRE(reader.restore());
+  CHECK(reading == trained);
+}
+
+TEST_CASE("a codec that passes its own bound fails the save by name", "[custom]") {
+  model trained;
+  memory store;
+  checkpointer ckpt{boastful_rows{}, store};
+  auto users = trained.attach(ckpt);
+  users.touch_all();
+  const ticket saved = ckpt.save(1);
+  REQUIRE(!saved.try_wait().ok());
+  CHECK(saved.error()->kind == error_kind::misuse);
+  CHECK(saved.error()->text().find("bound()") != std::string::npos);
+  CHECK(saved.error()->text().find("weights") != std::string::npos);
+  CHECK(sink_contract::listed(store).empty());
+}

@@ -7,6 +7,7 @@
 #include <checkrow/detail/row_ranges.hpp>
 #include <checkrow/format/chunk.hpp>
 #include <checkrow/format/segment.hpp>
+#include <limits>
 #include <memory>
 
 namespace checkrow::inline v0::detail {
@@ -35,17 +36,20 @@ class chunk_encoder {
   /// The most bytes of payload that `rows` rows of these columns may need.
   [[nodiscard]] std::size_t bound(const std::vector<registered_column>& columns, codec_choice weights,
                                   std::uint64_t rows) const {
+    constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / 4;
     std::size_t bytes = 0;
-    for (std::size_t c = 0; c < columns.size(); ++c)
-      bytes += format::aligned(bound(codec_of_column(c, columns[c], weights), columns[c].shape, rows));
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      const std::size_t one = bound(codec_of_column(c, columns[c], weights), columns[c].shape, rows);
+      bytes = std::min(bytes + format::aligned(std::min(one, most)), most);  // a codec may have said "any"
+    }
     return bytes;
   }
 
   /// Encodes rows i to i + n - 1 of a batch, n > 0, as one chunk; returns its payload's size. place() makes
-  /// it a chunk at a position.
-  [[nodiscard]] std::size_t encode_rows(const std::vector<registered_column>& columns, codec_choice weights,
-                                        const row_batch& batch, std::uint64_t i, std::uint64_t n,
-                                        std::uint8_t range_shift) {
+  /// it a chunk at a position. Misuse: a codec that passes its own bound.
+  [[nodiscard]] result<std::size_t> encode_rows(const std::vector<registered_column>& columns,
+                                                codec_choice weights, const row_batch& batch, std::uint64_t i,
+                                                std::uint64_t n, std::uint8_t range_shift) {
     const std::span<const std::uint64_t> ids =
         batch.ids.empty() ? std::span<const std::uint64_t>{} : batch.ids.subspan(i, n);
     const format::index_plan index = ids.empty() ? format::index_plan{} : format::plan_index(ids);
@@ -69,6 +73,9 @@ class chunk_encoder {
         column.bytes = copy_exactly(columns[c].shape, batch.view(c, i), n, to);
       else
         column.bytes = codecs_.encode(column.codec, columns[c].shape, batch.view(c, i), n, to);
+      if (column.bytes > bound(column.codec, column.shape, n))
+        return make_error(error_kind::misuse, {"a codec wrote more than its bound()"},
+                          {"codec id ", column.codec.id, ", column ", columns[c].name}, {"mend the codec"});
       if (column.codec.id != exact_id && error_sample_ != 0 && has_error(column.shape)) {
         errors_.resize(columns.size());
         errors_[c] = measure(column, {to, column.bytes}, batch, c, i, n);

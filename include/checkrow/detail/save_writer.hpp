@@ -138,11 +138,12 @@ class save_writer {
           ranges.next(batch.ids, batch.rows, batch.aside ? format::largest_range_shift : batch.range_shift,
                       most, batch.first);
       const auto start = steady_clock::now();
-      const std::size_t payload = encoder.encode_rows(columns, job.codec, batch, before.row, rows,
-                                                      batch.aside ? format::no_range : ranges.shift);
+      const result<std::size_t> encoded = encoder.encode_rows(columns, job.codec, batch, before.row, rows,
+                                                              batch.aside ? format::no_range : ranges.shift);
       seconds += seconds_since(start);
-      if (payload > format::chunk_payload_limit && rows > 1) {
-        most = std::clamp<std::uint64_t>(rows * format::chunk_payload_limit / payload, 1, rows - 1);
+      if (!encoded) return encoded.error();
+      if (*encoded > format::chunk_payload_limit && rows > 1) {
+        most = std::clamp<std::uint64_t>(rows * format::chunk_payload_limit / *encoded, 1, rows - 1);
         ranges = before;
         continue;
       }
