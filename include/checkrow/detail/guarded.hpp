@@ -28,7 +28,7 @@ namespace checkrow::inline v0::detail {
 
 /// Runs `call` and returns its result; what it throws becomes an error: of memory, or a misuse error that
 /// says whose code threw. `where` is a string, or what makes one if it comes to that.
-template <class Where, class Call>
+template <class Where = std::string, class Call>
 [[nodiscard]] auto guarded_result(const char* whose, const Where& where, Call&& call) -> decltype(call()) {
 #if CHECKROW_EXCEPTIONS
   try {
@@ -45,7 +45,7 @@ template <class Where, class Call>
 #endif
 }
 
-template <class Where, class Call>
+template <class Where = std::string, class Call>
 [[nodiscard]] status guarded(const char* whose, const Where& where, Call&& call) {
   return guarded_result(whose, where, [&]() -> status { return call(); });
 }
