@@ -1,5 +1,5 @@
-// How fast each codec encodes and decodes float32 rows that lie outside the caches, as a multiple of memcpy's
-// speed over the same rows; and what it costs in bytes and in error.
+// How fast each codec encodes and decodes rows that lie outside the caches, of float32, half and bfloat16, as
+// a multiple of memcpy's speed over the same rows; and what it costs in bytes and in error.
 //
 // One core. Rounds of memcpy, encode, decode, decode with streaming stores follow each other. Each is timed
 // in pieces of 32 MiB, a piece counts by its best round, and a figure is the sum of its pieces: so other load
@@ -48,15 +48,29 @@ class lines {
   std::byte* data_;
 };
 
+[[nodiscard]] float value_at(const std::byte* from, element_type element) {
+  if (element == element_type::float32) return format::load<float>(from);
+  const auto bits = format::load<std::uint16_t>(from);
+  return element == element_type::float16 ? detail::widen_half(bits) : detail::widen_bfloat16(bits);
+}
+
 /// Gaussian rows, (rows, dim); the first 2^20 values are repeated.
-void fill(std::byte* to, std::size_t bytes) {
-  constexpr std::size_t distinct = std::size_t{4} << 20;
+void fill(std::byte* to, std::size_t bytes, element_type element) {
+  constexpr std::size_t distinct = std::size_t{1} << 20;
   std::mt19937 random;
   std::normal_distribution<float> normal(0, 0.05f);
-  std::vector<float> some(distinct / 4);
-  for (float& x : some) x = normal(random);
-  for (std::size_t at = 0; at < bytes; at += distinct)
-    std::memcpy(to + at, some.data(), std::min(distinct, bytes - at));
+  const std::size_t size = element == element_type::float32 ? 4 : 2;
+  std::vector<std::byte> some(distinct * size);
+  for (std::size_t at = 0; at < some.size(); at += size) {
+    const float x = normal(random);
+    if (size == 4)
+      format::store(&some[at], x);
+    else
+      format::store(&some[at],
+                    element == element_type::float16 ? detail::narrow_half(x) : detail::narrow_bfloat16(x));
+  }
+  for (std::size_t at = 0; at < bytes; at += some.size())
+    std::memcpy(to + at, some.data(), std::min(some.size(), bytes - at));
 }
 
 class stopwatch {
@@ -89,9 +103,17 @@ class best_pieces {
 };
 
 struct buffers {
-  explicit buffers(std::size_t bytes) : rows(bytes), back(bytes), sections(bytes + bytes / 4 + (1 << 20)) {
-    fill(rows.get(), bytes);
+  explicit buffers(std::size_t bytes)
+      : size(bytes), rows(bytes), back(bytes), sections(bytes + bytes / 2 + (1 << 20)) {
+    hold(element_type::float32);
   }
+  void hold(element_type type) {
+    element = type;
+    element_bytes = type == element_type::float32 ? 4 : 2;
+    fill(rows.get(), size, type);
+  }
+  std::size_t size, element_bytes = 4;
+  element_type element = element_type::float32;
   lines rows, back, sections;
 };
 
@@ -102,53 +124,52 @@ struct subject {
   std::size_t dim, rows;
 
   [[nodiscard]] column_shape shape() const {
-    return {element_type::float32, 4, static_cast<std::uint32_t>(dim)};
+    return {memory.element, static_cast<std::uint8_t>(memory.element_bytes), static_cast<std::uint32_t>(dim)};
   }
+  [[nodiscard]] std::size_t row_bytes() const { return memory.element_bytes * dim; }
   [[nodiscard]] std::size_t pieces() const { return (rows + piece_rows() - 1) / piece_rows(); }
 
   void copy(best_pieces& times) const {
     each_piece(times, [&](std::size_t first, std::size_t end) {
-      std::memcpy(memory.back.get() + first * 4 * dim, memory.rows.get() + first * 4 * dim,
-                  (end - first) * 4 * dim);
+      std::memcpy(memory.back.get() + first * row_bytes(), memory.rows.get() + first * row_bytes(),
+                  (end - first) * row_bytes());
     });
   }
-  /// Sections one after the other; returns their bytes.
-  std::size_t encode(best_pieces& times) const {
-    std::size_t size = 0;
-    each_section(times, [&](std::size_t first, std::size_t count) {
-      const row_view from{memory.rows.get() + first * 4 * dim, 4 * dim};
-      size += (codec.encode(shape(), from, count, memory.sections.get() + size) + 63) / 64 * 64;
-    });
-    return size;
-  }
-  void decode(best_pieces& times, std::size_t section_bytes, bool streaming) const {
+  /// Sections one after the other; returns the bytes of each.
+  std::vector<std::size_t> encode(best_pieces& times) const {
+    std::vector<std::size_t> sizes;
     std::size_t at = 0;
     each_section(times, [&](std::size_t first, std::size_t count) {
-      // A section's size: it ends with its directory, since none of the rows is an exception.
-      detail::section_layout layout(shape(), count, Codec::bits);
-      layout.pack(
-          format::load<detail::parameter_frame>(memory.sections.get() + at + detail::section_layout::frame));
-      const std::size_t size = layout.directory;
-      const row_span to{memory.back.get() + first * 4 * dim, 4 * dim, nullptr, streaming};
-      if (!codec.decode(shape(), {memory.sections.get() + at, size}, count, to)) {
+      const row_view from{memory.rows.get() + first * row_bytes(), row_bytes()};
+      sizes.push_back(codec.encode(shape(), from, count, memory.sections.get() + at));
+      at += aligned(sizes.back());
+    });
+    return sizes;
+  }
+  void decode(best_pieces& times, const std::vector<std::size_t>& sizes, bool streaming) const {
+    std::size_t at = 0;
+    auto size = sizes.begin();
+    each_section(times, [&](std::size_t first, std::size_t count) {
+      const row_span to{memory.back.get() + first * row_bytes(), row_bytes(), nullptr, streaming};
+      if (!codec.decode(shape(), {memory.sections.get() + at, *size}, count, to)) {
         std::fprintf(stderr, "a section does not decode\n");
         std::exit(1);
       }
-      at += size;
+      at += aligned(*size++);
     });
-    if (at != section_bytes) std::exit(1);
   }
+  [[nodiscard]] static std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
   /// Mean relative l2 error of the first rows.
   [[nodiscard]] double error() const {
-    const auto* x = reinterpret_cast<const float*>(memory.rows.get());
-    const auto* y = reinterpret_cast<const float*>(memory.back.get());
     const std::size_t some = std::min(rows, (std::size_t{1} << 19) / dim);
     double sum = 0;
     for (std::size_t r = 0; r < some; ++r) {
       double off = 0, norm = 0;
-      for (std::size_t i = r * dim; i < (r + 1) * dim; ++i) {
-        off += (double{x[i]} - double{y[i]}) * (double{x[i]} - double{y[i]});
-        norm += double{x[i]} * double{x[i]};
+      for (std::size_t at = r * row_bytes(); at < (r + 1) * row_bytes(); at += memory.element_bytes) {
+        const double x = value_at(memory.rows.get() + at, memory.element);
+        const double y = value_at(memory.back.get() + at, memory.element);
+        off += (x - y) * (x - y);
+        norm += x * x;
       }
       sum += std::sqrt(off / norm);
     }
@@ -157,7 +178,7 @@ struct subject {
 
  private:
   [[nodiscard]] std::size_t piece_rows() const {
-    return std::max(section_rows, piece_bytes / (4 * dim) / section_rows * section_rows);
+    return std::max(section_rows, piece_bytes / row_bytes() / section_rows * section_rows);
   }
   template <class F>
   void each_piece(best_pieces& times, F&& work) const {
@@ -175,12 +196,13 @@ struct subject {
   }
 };
 
-/// Error of the paper's greedy search on the same rows, 0 where it does not exist.
+/// Error of the paper's greedy search on the same float32 rows, 0 where it does not exist.
 template <int Bits>
 double greedy_error(const buffers& memory, std::size_t dim) {
   if constexpr (Bits == 8) {
     return 0;
   } else {
+    if (memory.element != element_type::float32) return 0;
     static double known[512] = {};
     double& error = known[dim];
     if (error == 0) {
@@ -197,35 +219,40 @@ double greedy_error(const buffers& memory, std::size_t dim) {
 template <class Codec>
 void measure(const Codec& codec, std::size_t dim, const buffers& memory, const settings& chosen,
              std::FILE* json) {
-  const subject<Codec> all{codec, memory, dim, chosen.bytes / (4 * dim)};
+  const subject<Codec> all{codec, memory, dim, chosen.bytes / (memory.element_bytes * dim)};
   const double greedy = greedy_error<Codec::bits>(memory, dim);
   for (const codec_engine engine : {codec_engine::scalar, codec_engine::avx2, codec_engine::avx512}) {
     if (!use_codec_engine(engine)) continue;
     const char* const engine_name = engine_names[static_cast<int>(engine)];
     char label[120];
-    std::snprintf(label, sizeof label, "%.*s %d dim %zu %s", static_cast<int>(Codec::name.size()),
-                  Codec::name.data(), int{Codec::bits}, dim, engine_name);
+    const char* const element = to_string(memory.element);
+    std::snprintf(label, sizeof label, "%.*s %d dim %zu %s%s%s", static_cast<int>(Codec::name.size()),
+                  Codec::name.data(), int{Codec::bits}, dim, engine_name,
+                  memory.element == element_type::float32 ? "" : " ",
+                  memory.element == element_type::float32 ? "" : element);
     if (std::string_view(label).find(chosen.only) == std::string_view::npos) continue;
 
     subject<Codec> some = all;
-    if (engine == codec_engine::scalar) some.rows = std::min(all.rows, (std::size_t{32} << 20) / (4 * dim));
+    if (engine == codec_engine::scalar) some.rows = std::min(all.rows, (std::size_t{16} << 20) / dim);
     const best_pieces none(some.pieces());
     best_pieces copies = none, encodes = none, decodes = none, streams = none;
-    std::size_t size = 0;
+    std::vector<std::size_t> sizes;
     const int rounds = engine == codec_engine::scalar ? 3 : chosen.rounds;
     for (int round = 0; round < rounds; ++round) {
       some.copy(copies);
-      size = some.encode(encodes);
-      some.decode(decodes, size, false);
-      some.decode(streams, size, true);
+      sizes = some.encode(encodes);
+      some.decode(decodes, sizes, false);
+      some.decode(streams, sizes, true);
     }
     const double copying = copies.seconds(), encoding = encodes.seconds();
     const double decoding = decodes.seconds(), streaming = streams.seconds();
     const double error = some.error();
-    const double gigabytes = static_cast<double>(some.rows * 4 * dim) * 1e-9;
+    const double gigabytes = static_cast<double>(some.rows * some.row_bytes()) * 1e-9;
+    std::size_t size = 0;
+    for (const std::size_t one : sizes) size += subject<Codec>::aligned(one);
     const double per_row = static_cast<double>(size) / static_cast<double>(some.rows);
     const double codes = static_cast<double>(detail::packed_bytes(dim, Codec::bits));
-    std::printf("%-42s %7.2f %7.2f %9.2f %10.5f", label, copying / encoding, copying / decoding,
+    std::printf("%-48s %7.2f %7.2f %9.2f %10.5f", label, copying / encoding, copying / decoding,
                 copying / streaming, error);
     if (greedy != 0)
       std::printf(" %10.4f", error / greedy);
@@ -234,9 +261,9 @@ void measure(const Codec& codec, std::size_t dim, const buffers& memory, const s
     std::printf(" %9.2f %9.2f %7.1f\n", per_row, per_row - codes, gigabytes / copying);
     std::fflush(stdout);
     if (json == nullptr) continue;
-    std::fprintf(json, R"({"codec": "%.*s", "bits": %d, "dim": %zu, "engine": "%s", )",
-                 static_cast<int>(Codec::name.size()), Codec::name.data(), int{Codec::bits}, dim,
-                 engine_name);
+    std::fprintf(json, R"({"codec": "%.*s", "bits": %d, "dim": %zu, "engine": "%s", "element": "%s", )",
+                 static_cast<int>(Codec::name.size()), Codec::name.data(), int{Codec::bits}, dim, engine_name,
+                 element);
     std::fprintf(json, R"("encode_vs_memcpy": %.3f, "decode_vs_memcpy": %.3f, )", copying / encoding,
                  copying / decoding);
     std::fprintf(json, R"("decode_streaming_vs_memcpy": %.3f, "rel_error": %.6f, )", copying / streaming,
@@ -374,8 +401,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "bench_codecs: %s cannot be written\n", chosen.json.c_str());
     return 1;
   }
-  const buffers memory(chosen.bytes);
-  std::printf("%-42s %7s %7s %9s %10s %10s %9s %9s %7s\n", "speed as a multiple of memcpy's", "encode",
+  buffers memory(chosen.bytes);
+  std::printf("%-48s %7s %7s %9s %10s %10s %9s %9s %7s\n", "speed as a multiple of memcpy's", "encode",
               "decode", "streaming", "rel error", "vs greedy", "bytes/row", "metadata", "memcpy");
   const auto every_dim = [&](const auto& codec) {
     for (const std::size_t dim : {16, 32, 64, 128}) measure(codec, dim, memory, chosen, json);
@@ -398,5 +425,16 @@ int main(int argc, char** argv) {
     }
   }
   measure_memory(memory, chosen, json);
+  std::printf("\n");
+  for (const element_type element : {element_type::float16, element_type::bfloat16}) {
+    memory.hold(element);
+    for (const std::size_t dim : {16, 64, 128}) {
+      measure(uniform<4>{}, dim, memory, chosen, json);
+      measure(uniform<8>{}, dim, memory, chosen, json);
+      measure(uniform<4, symmetric>{}, dim, memory, chosen, json);
+      measure(adaptive<2, refit>{}, dim, memory, chosen, json);
+      measure(adaptive<4, refit>{}, dim, memory, chosen, json);
+    }
+  }
   if (json != nullptr) std::fclose(json);
 }

@@ -86,12 +86,14 @@ struct adaptive {
   /// n < 2^32.
   [[nodiscard]] std::size_t encode(const column_shape& shape, row_view rows, std::size_t n,
                                    std::byte* out) const noexcept {
-    if (shape.element_bytes == 2)
-      return detail::encode_small_section(shape, rows, n, detail::row_grid::asymmetric, Bits, out,
-                                          {this, &grid_as_floats});
+    const bool small = shape.element_bytes == 2;
     detail::batch_encoder batches = nullptr;
     if constexpr (std::same_as<Search, refit>)
-      batches = detail::batch_encoder_of<Bits, detail::batch_kind::refit>(shape.width);
+      batches = small ? detail::small_encoder_of<Bits, detail::batch_kind::refit>(shape.width)
+                      : detail::batch_encoder_of<Bits, detail::batch_kind::refit>(shape.width);
+    if (small)
+      return detail::encode_small_section(shape, rows, n, detail::row_grid::asymmetric, Bits, out, batches,
+                                          {this, &grid_as_floats});
     return detail::encode_section<Bits>(
         shape, rows, n, detail::row_grid::asymmetric, out,
         [this](const detail::float_row& row) noexcept { return plan(row); }, batches);

@@ -11,7 +11,7 @@ namespace checkrow::inline v0 {
 enum class codec_engine : std::uint8_t {
   automatic,  ///< the fastest that this CPU has
   scalar,     ///< portable C++
-  avx2,       ///< x86-64 with AVX2 and FMA
+  avx2,       ///< x86-64 with AVX2, FMA and F16C
   avx512,     ///< x86-64 with AVX-512 F, BW, DQ, VL, VBMI and VNNI: Ice Lake, Zen 4, and later
 };
 
@@ -19,9 +19,19 @@ namespace detail {
 
 inline std::atomic<codec_engine> chosen_engine{codec_engine::automatic};
 
+#if defined(__x86_64__)
+/// Every CPU with AVX2 has it, but a virtual machine may hide it. (clang 14 has no name for it.)
+[[nodiscard]] inline bool cpu_has_f16c() noexcept {
+  unsigned a = 1, b = 0, c = 0, d = 0;
+  asm("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+  return (c >> 29 & 1) != 0;
+}
+#endif
+
 [[nodiscard]] inline codec_engine fastest_engine() noexcept {
 #if defined(__x86_64__)
   __builtin_cpu_init();
+  if (!cpu_has_f16c()) return codec_engine::scalar;
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni"))

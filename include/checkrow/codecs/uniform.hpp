@@ -44,7 +44,10 @@ struct uniform {
   /// n < 2^32.
   [[nodiscard]] std::size_t encode(const column_shape& shape, row_view rows, std::size_t n,
                                    std::byte* out) const noexcept {
-    if (shape.element_bytes == 2) return detail::encode_small_section(shape, rows, n, grid, Bits, out);
+    if (shape.element_bytes == 2)
+      return detail::encode_small_section(
+          shape, rows, n, grid, Bits, out,
+          detail::small_encoder_of<Bits, detail::batch_kind::uniform>(shape.width));
     const auto plan = [](const detail::float_row& row) noexcept {
       if constexpr (is_symmetric)
         return detail::plan_symmetric(row, Bits);

@@ -1,6 +1,7 @@
 // What a SIMD engine is asked to do: many rows of one section at once. Rows that it can't do, it names.
 #pragma once
 
+#include <checkrow/detail/small_floats.hpp>
 #include <checkrow/element.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +20,8 @@ struct encode_job {
   bool symmetric;      ///< rows have no offset
   std::byte* parameters;
   std::byte* slots;
+  int bits = 0;  ///< of a code; this and the type for rows of half and bfloat16 only
+  small_type type = small_type::half;
 };
 
 /// A section that is being read; it was found valid. Slots are those of row 0, parameters ({u16, i16},
@@ -30,6 +33,8 @@ struct decode_job {
   bool symmetric;
   const std::byte* parameters;
   const std::byte* slots;
+  int bits = 0;  ///< as in encode_job
+  small_type type = small_type::half;
 };
 
 /// Writes parameters and codes of the rows [first, first + count), count <= batch_limit. Bit i of the answer:

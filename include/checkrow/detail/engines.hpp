@@ -38,4 +38,33 @@ template <int Bits>
   return nullptr;
 }
 
+/// Null where rows of half and bfloat16 are encoded one by one.
+template <int Bits, batch_kind Kind>
+[[nodiscard]] batch_encoder small_encoder_of(std::size_t width) noexcept {
+  static_cast<void>(width);
+#if defined(__x86_64__)
+  const codec_engine engine = current_codec_engine();
+  if constexpr (Kind != batch_kind::refit) {
+    if (engine == codec_engine::avx512) return avx512::encode_small;
+    if (engine == codec_engine::avx2) return avx2::encode_small;
+  } else {
+    if (engine == codec_engine::avx512 && width <= avx512::refit_limit_of(Bits))
+      return avx512::encode_small_refit<Bits>;
+    if (engine == codec_engine::avx2 && width <= avx2::refit_limit_of(Bits))
+      return avx2::encode_small_refit<Bits>;
+  }
+#endif
+  return nullptr;
+}
+
+/// Null where they are decoded one by one.
+[[nodiscard]] inline batch_decoder small_batch_decoder() noexcept {
+#if defined(__x86_64__)
+  const codec_engine engine = current_codec_engine();
+  if (engine == codec_engine::avx512) return avx512::decode_small;
+  if (engine == codec_engine::avx2) return avx2::decode_small;
+#endif
+  return nullptr;
+}
+
 }  // namespace checkrow::inline v0::detail

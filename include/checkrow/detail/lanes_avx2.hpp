@@ -1,4 +1,4 @@
-// Eight lanes: the vocabulary that the lanes_*.inc are written in, for AVX2 and FMA.
+// Eight lanes: the vocabulary that the lanes_*.inc are written in, for AVX2, FMA and F16C.
 //
 // There are no intrinsics with a rounding mode here, and compilers contract, reorder and approximate the
 // others as their flags allow. So the four operations are instructions; they are few in a row.
@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <cstring>
 
-#define CHECKROW_TARGET gnu::target("avx2,fma")
+#define CHECKROW_TARGET gnu::target("avx2,fma,f16c")
 #define CHECKROW_LANES [[gnu::always_inline, CHECKROW_TARGET]] inline
 #define CHECKROW_LANES_ENTRY [[gnu::noinline, CHECKROW_TARGET]] inline
 
@@ -284,6 +284,8 @@ CHECKROW_LANES four unpack(ints packed) noexcept {
 #include <checkrow/detail/lanes_decode.inc>
 #include <checkrow/detail/refit_avx2.inc>
 #include <checkrow/detail/lanes_refit.inc>
+#include <checkrow/detail/small_avx2.inc>
+#include <checkrow/detail/lanes_small.inc>
 // clang-format on
 
 }  // namespace checkrow::inline v0::detail::avx2

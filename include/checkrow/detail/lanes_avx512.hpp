@@ -16,7 +16,8 @@
 #include <cstdint>
 #include <cstring>
 
-#define CHECKROW_TARGET gnu::target("avx2,fma,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")
+#define CHECKROW_TARGET \
+  gnu::target("avx2,fma,f16c,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")
 #define CHECKROW_LANES [[gnu::always_inline, CHECKROW_TARGET]] inline
 #define CHECKROW_LANES_ENTRY [[gnu::noinline, CHECKROW_TARGET]] inline
 
@@ -278,6 +279,8 @@ CHECKROW_LANES four unpack(ints packed) noexcept {
 #include <checkrow/detail/lanes_decode.inc>
 #include <checkrow/detail/refit_avx512.inc>
 #include <checkrow/detail/lanes_refit.inc>
+#include <checkrow/detail/small_avx512.inc>
+#include <checkrow/detail/lanes_small.inc>
 // clang-format on
 
 }  // namespace checkrow::inline v0::detail::avx512

@@ -71,38 +71,76 @@ inline void unpack_codes(int bits, const std::byte* in, std::size_t count, std::
   return {};
 }
 
+/// Parameters and codes of one row, which is zero, narrow or raw. Returns whether it is raw.
+[[nodiscard]] inline bool write_one_small_row(const encode_job& job, std::size_t i,
+                                              const small_search& search, std::byte* scratch) noexcept {
+  const row_range range = widen_row(job.type, job.rows.row(i), job.width, scratch);
+  std::byte* const slot = job.slots + i * job.stride;
+  stored_parameters stored;  // zero
+  if (range.magnitude != 0) {
+    small_grid grid;
+    if (range.magnitude < infinite_magnitude)
+      grid = write_small_row(job.type, {scratch, job.width}, range, job.symmetric, job.bits, search, slot);
+    if (grid.valid) {
+      stored.scale = order_of(narrow(job.type, grid.high));
+      if (!job.symmetric)
+        stored.offset = static_cast<std::int16_t>(order_of(narrow(job.type, grid.low)) - 32768);
+    } else {
+      stored.offset = static_cast<std::int16_t>(row_class::raw);
+    }
+  }
+  format::store(job.parameters + i * parameter_bytes, stored);
+  if (stored.scale == 0) std::memset(slot, 0, job.stride);
+  return stored.kind() == row_class::raw;
+}
+
 /// As encode_section, of rows that at.scratch() says there is room to widen.
 [[nodiscard]] inline std::size_t encode_small_section(const column_shape& shape, row_view rows, std::size_t n,
                                                       row_grid kind, int bits, std::byte* out,
+                                                      batch_encoder batches,
                                                       small_search search = {}) noexcept {
   const default_float_environment environment;
   const section_layout at(shape, n, bits);
-  const small_type type = small_type_of(shape);
-  const bool symmetric = kind == row_grid::symmetric;
+  const encode_job job{rows,
+                       n,
+                       at.width,
+                       at.stride,
+                       kind == row_grid::symmetric,
+                       out + at.parameters,
+                       out + at.codes,
+                       bits,
+                       small_type_of(shape)};
   std::byte* const scratch = out + at.bound() - at.scratch();
   std::uint32_t exceptions = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const row_range range = widen_row(type, rows.row(i), at.width, scratch);
-    const float_row row{scratch, at.width};
-    std::byte* const slot = out + at.codes + i * at.stride;
-    stored_parameters stored;  // zero
-    if (range.magnitude != 0) {
-      small_grid grid;
-      if (range.magnitude < infinite_magnitude)
-        grid = write_small_row(type, row, range, symmetric, bits, search, slot);
-      if (grid.valid) {
-        stored.scale = order_of(narrow(type, grid.high));
-        if (!symmetric) stored.offset = static_cast<std::int16_t>(order_of(narrow(type, grid.low)) - 32768);
-      } else {
-        stored.offset = static_cast<std::int16_t>(row_class::raw);
+  for (std::size_t first = 0; first < n; first += batch_limit) {
+    const std::size_t count = std::min(batch_limit, n - first);
+    std::uint64_t left = ~std::uint64_t{0} >> (batch_limit - count);
+    if (batches != nullptr) left = batches(job, first, count);
+    for (; left != 0; left &= left - 1) {
+      const std::size_t i = first + static_cast<std::size_t>(std::countr_zero(left));
+      if (write_one_small_row(job, i, search, scratch))
         format::store(out + at.directory + exceptions++ * directory_entry_bytes,
                       static_cast<std::uint32_t>(i));
-      }
     }
-    format::store(out + at.parameters + i * parameter_bytes, stored);
-    if (stored.scale == 0) std::memset(slot, 0, at.stride);
   }
   return finish_section(at, rows, exceptions, bits, out);
+}
+
+/// The elements of a narrow row.
+inline void read_small_codes(const decode_job& job, stored_parameters stored, const std::byte* slot,
+                             std::byte* to) noexcept {
+  const float high = widen(job.type, bits_of_order(stored.scale));
+  const float low = job.symmetric
+                        ? 0.0f - high
+                        : widen(job.type, bits_of_order(static_cast<std::uint16_t>(stored.offset + 32768)));
+  const small_grid grid = stored_small_grid(job.type, low, high, job.bits);
+  for (std::size_t first = 0; first < job.width; first += block_elements) {
+    const std::size_t count = std::min(block_elements, job.width - first);
+    std::uint8_t codes[block_elements];
+    unpack_codes(job.bits, slot, count, codes);
+    decode_small_block(codes, count, grid, to + 2 * first);
+    slot += block_elements / 8 * static_cast<std::size_t>(job.bits);
+  }
 }
 
 /// As decode_section.
@@ -112,35 +150,39 @@ inline void unpack_codes(int bits, const std::byte* in, std::size_t count, std::
   const default_float_environment environment;
   section_layout at(shape, n, bits);
   if (!section_is_valid(bytes, at, kind, bits)) return false;
-  const small_type type = small_type_of(shape);
   const std::byte* const section = bytes.data();
   const parameter_reader parameters = parameters_in(section, at);
+  stored_parameters block[batch_limit];
+  const decode_job job{rows,
+                       at.width,
+                       at.stride,
+                       kind == row_grid::symmetric,
+                       reinterpret_cast<const std::byte*>(block),
+                       section + at.codes,
+                       bits,
+                       small_type_of(shape)};
+  const batch_decoder batches = small_batch_decoder();
   const std::byte* raw =
       section + at.directory + directory_entry_bytes * format::load<std::uint32_t>(section);
-  for (std::size_t i = 0; i < n; ++i) {
-    const stored_parameters stored = parameters[i];
-    std::byte* to = rows.row(i);
-    if (stored.kind() == row_class::raw) {
-      std::memcpy(to, raw, at.raw_bytes());
-      raw += at.raw_bytes();
-    } else if (stored.scale == 0) {
-      std::memset(to, 0, at.raw_bytes());
-    } else {
-      const float high = widen(type, bits_of_order(stored.scale));
-      const float low = kind == row_grid::symmetric
-                            ? 0.0f - high
-                            : widen(type, bits_of_order(static_cast<std::uint16_t>(stored.offset + 32768)));
-      const small_grid grid = stored_small_grid(type, low, high, bits);
-      const std::byte* slot = section + at.codes + i * at.stride;
-      for (std::size_t first = 0; first < at.width; first += block_elements) {
-        const std::size_t count = std::min(block_elements, at.width - first);
-        std::uint8_t codes[block_elements];
-        unpack_codes(bits, slot, count, codes);
-        decode_small_block(codes, count, grid, to + 2 * first);
-        slot += block_elements / 8 * static_cast<std::size_t>(bits);
+  for (std::size_t first = 0; first < n; first += batch_limit) {
+    const std::size_t count = std::min(batch_limit, n - first);
+    parameters.read(first, count, block);
+    std::uint64_t left = ~std::uint64_t{0} >> (batch_limit - count);
+    if (batches != nullptr) left = batches(job, first, count);
+    for (; left != 0; left &= left - 1) {
+      const std::size_t i = first + static_cast<std::size_t>(std::countr_zero(left));
+      const stored_parameters stored = block[i - first];
+      if (stored.kind() == row_class::raw) {
+        std::memcpy(rows.row(i), raw, at.raw_bytes());
+        raw += at.raw_bytes();
+      } else if (stored.kind() == row_class::zero) {
+        std::memset(rows.row(i), 0, at.raw_bytes());
+      } else {
+        read_small_codes(job, stored, job.slots + i * at.stride, rows.row(i));
       }
     }
   }
+  if (rows.streaming) finish_streaming();
   return true;
 }
 
