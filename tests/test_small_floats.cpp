@@ -1,4 +1,6 @@
 // Half and bfloat16: conversions against plain definitions, and rows of them through every quantizing codec.
+#include <algorithm>
+#include <bit>
 #include <checkrow/codecs/builtin.hpp>
 #include <checkrow/detail/row_errors.hpp>
 #include <cmath>
@@ -165,6 +167,77 @@ TEST_CASE("half and bfloat16 widen exactly and narrow to the nearest, half to ev
   CHECK(detail::narrow_half(1e30f) == 0x7c00);
 }
 
+#if defined(__x86_64__)
+// What the engines' loops are made of, at every element; compiled for each engine.
+#define SMALL_LOOPS(name, engine, cpu)                                                                   \
+  [[gnu::target(cpu)]] void name(small_type type, const std::uint16_t* from, float* to, std::size_t n) { \
+    for (std::size_t i = 0; i < n; i += detail::engine::lanes)                                           \
+      detail::engine::store(                                                                             \
+          reinterpret_cast<std::byte*>(to + i),                                                          \
+          detail::engine::small_elements{type}.at(reinterpret_cast<const std::byte*>(from + i)));        \
+  }                                                                                                      \
+  [[gnu::target(cpu)]] void name(small_type type, const float* from, std::uint16_t* to, float* rounded,  \
+                                 std::size_t n) {                                                        \
+    constexpr std::size_t lanes = detail::engine::lanes;                                                 \
+    const detail::engine::small_elements elements{type};                                                 \
+    for (std::size_t i = 0; i < n; i += 2 * lanes) {                                                     \
+      const auto a = detail::engine::load(reinterpret_cast<const std::byte*>(from + i));                 \
+      const auto b = detail::engine::load(reinterpret_cast<const std::byte*>(from + i + lanes));         \
+      detail::engine::store(reinterpret_cast<std::byte*>(to + i), elements.narrow(a, b));                \
+      detail::engine::store(reinterpret_cast<std::byte*>(rounded + i), elements.rounded(a));             \
+      detail::engine::store(reinterpret_cast<std::byte*>(rounded + i + lanes), elements.rounded(b));     \
+    }                                                                                                    \
+  }
+SMALL_LOOPS(convert_avx2, avx2, "avx2,fma,f16c")
+SMALL_LOOPS(convert_avx512, avx512,
+            "avx2,fma,f16c,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")
+#undef SMALL_LOOPS
+
+/// All values of a type, and back from the points half way between them and from their neighbours.
+template <class Widen, class Narrow>
+std::size_t wrong_conversions(small_type type, Widen&& widen, Narrow&& narrow) {
+  std::vector<std::uint16_t> values(0x10000);
+  std::iota(values.begin(), values.end(), 0);
+  std::vector<float> wide(values.size());
+  widen(type, values.data(), wide.data(), values.size());
+  std::size_t wrong = 0;
+  std::vector<float> points;
+  for (const std::uint16_t bits : values) {
+    if ((bits & 0x7fff) > infinity_of(type)) continue;  // an engine does no row with NaN
+    const float expected = detail::widen(type, bits);
+    wrong += std::memcmp(&wide[bits], &expected, 4) != 0;
+    if ((bits & 0x7fff) == infinity_of(type)) continue;
+    const auto half_way =
+        static_cast<float>((double{expected} + value_of(type, static_cast<std::uint16_t>(bits + 1))) / 2);
+    for (const float toward : {-INFINITY, INFINITY})
+      for (const float x : {expected, half_way}) points.push_back(std::nextafter(x, toward));
+    points.push_back(expected);
+    points.push_back(half_way);
+  }
+  for (const float x : {65519.996f, 65520.0f, 1e30f, INFINITY, -INFINITY, 1e-45f, -1e-45f})
+    points.push_back(x);
+  points.resize((points.size() + 63) / 64 * 64);
+  std::vector<std::uint16_t> narrowed(points.size());
+  std::vector<float> rounded(points.size());
+  narrow(type, points.data(), narrowed.data(), rounded.data(), points.size());
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const float expected = detail::rounded_to(type, points[i]);
+    wrong += narrowed[i] != detail::narrow(type, points[i]) || std::memcmp(&rounded[i], &expected, 4) != 0;
+  }
+  return wrong;
+}
+
+TEST_CASE("Engines widen and narrow half and bfloat16 as the scalar code does") {
+  for (const small_type type : {small_type::half, small_type::bfloat16}) {
+    const auto check = [&](auto widen, auto narrow) { CHECK(wrong_conversions(type, widen, narrow) == 0); };
+    if (has_codec_engine(codec_engine::avx2))
+      check([](auto... a) { convert_avx2(a...); }, [](auto... a) { convert_avx2(a...); });
+    if (has_codec_engine(codec_engine::avx512))
+      check([](auto... a) { convert_avx512(a...); }, [](auto... a) { convert_avx512(a...); });
+  }
+}
+#endif
+
 /// Bytes and decoded rows of each engine are those of the scalar one: rows side by side, with gaps at odd
 /// addresses, gathered, and decoded past the caches.
 template <class Codec>
@@ -230,6 +303,107 @@ TEMPLATE_TEST_CASE("All engines write and read the same half and bfloat16 rows",
     }
     check_small_engines(codec, rounded_rows(element, 8, 30, 10007));
   });
+}
+
+TEMPLATE_TEST_CASE("All engines agree about every pair of neighbours", "[codec]", uniform<8>, symmetric_4,
+                   refit_4, uniform<2>) {
+  for_both_types([](element_type element) {
+    for (const unsigned apart : {1u, 0x8000u, 0x0401u}) {
+      small_rows rows{element, 0x10000, 2};
+      for (unsigned i = 0; i < 0x10000; ++i) {
+        rows.values[2 * i] = static_cast<std::uint16_t>(i);
+        rows.values[2 * i + 1] = static_cast<std::uint16_t>(i ^ apart);
+      }
+      check_small_engines(TestType{}, rows);
+    }
+  });
+}
+
+/// Rows whose grid has a step of about an ulp of their greatest element, so that some codes have a value in
+/// common.
+small_rows crowded_rows(element_type element, std::uint64_t seed, int bits, std::size_t count,
+                        std::size_t width) {
+  const detail::default_float_environment environment;
+  small_rows rows{element, count, width};
+  row_kinds::random_source random{seed};
+  const int fraction = element == element_type::float16 ? 10 : 7;
+  for (std::size_t i = 0; i < count; ++i) {
+    const int exponent =
+        element == element_type::float16 ? random.between(-20, 12) : random.between(-80, 100);
+    const float greatest = (1 + random.uniform()) * row_kinds::power_of_two(exponent);
+    const float ulp =
+        row_kinds::power_of_two(std::max(exponent - fraction, element == element_type::float16 ? -24 : -126));
+    const float step = ulp * (random.below(4) == 0 ? 1 + 0.004f * (random.uniform() - 0.5f)
+                                                   : 0.6f + 0.8f * random.uniform());
+    const float sign = random.below(2) == 0 ? 1.0f : -1.0f;
+    const auto top = static_cast<float>(detail::top_code(bits));
+    for (std::size_t d = 0; d < width; ++d) {
+      const float u = d == 0 ? 0.0f : d == 1 ? 1.0f : random.uniform();
+      const float x = sign * (greatest - u * top * step);
+      rows.values[i * width + d] = detail::narrow(rows.type(), x);
+    }
+  }
+  return rows;
+}
+
+TEMPLATE_TEST_CASE("All engines agree where codes are as near as elements", "[codec]", uniform<2>, uniform<3>,
+                   uniform<4>, uniform<8>, symmetric_8, refit_2, refit_4, refit_8) {
+  for_both_types([](element_type element) {
+    for (const std::size_t width : {8, 16, 32, 64, 100, 130})
+      check_small_engines(TestType{}, crowded_rows(element, width, TestType::bits, 1000, width));
+  });
+}
+
+TEMPLATE_TEST_CASE("Engines do usual half and bfloat16 rows themselves", "[codec]", uniform<4>, uniform<8>,
+                   symmetric_4, refit_2, refit_8) {
+  constexpr auto kind = TestType::id == refit::id ? detail::batch_kind::refit : detail::batch_kind::uniform;
+  for_both_types([](element_type element) {
+    for (const codec_engine engine : {codec_engine::avx2, codec_engine::avx512}) {
+      const codec_contract::forced_engine forced(engine);
+      if (!forced) continue;
+      const small_rows rows = rounded_rows(element, 6, 64, 50, static_cast<int>(row_kinds::kind::gauss));
+      const detail::section_layout at(rows.shape(), rows.count, TestType::bits);
+      bytes out(TestType{}.bound(rows.shape(), rows.count));
+      const detail::encode_job job{rows.view(),
+                                   rows.count,
+                                   rows.width,
+                                   at.stride,
+                                   TestType::id == 3,
+                                   out.data() + at.parameters,
+                                   out.data() + at.codes,
+                                   TestType::bits,
+                                   rows.type()};
+      CHECK(std::popcount(detail::small_encoder_of<TestType::bits, kind>(rows.width)(job, 0, rows.count)) <=
+            1);
+    }
+  });
+}
+
+TEMPLATE_TEST_CASE("The float environment has no say in half and bfloat16 rows", "[codec]", uniform<4>,
+                   uniform<8>, symmetric_3, refit_2) {
+#if defined(__x86_64__)
+  for_both_types([](element_type element) {
+    for (const codec_engine engine : codec_contract::all_engines) {
+      const codec_contract::forced_engine forced(engine);
+      if (!forced) continue;
+      const small_rows rows = rounded_rows(element, 31, 300, 40);
+      bytes usual;
+      const small_rows decoded = round_trip(TestType{}, rows, usual);
+      for (const unsigned environment : {0x9fc0u, 0x3f80u, 0x7f80u}) {  // FTZ and DAZ; round down; to zero
+        small_rows back = rows;
+        bytes other(TestType{}.bound(rows.shape(), rows.count));
+        const unsigned before = __builtin_ia32_stmxcsr();
+        __builtin_ia32_ldmxcsr(environment);
+        other.resize(TestType{}.encode(rows.shape(), rows.view(), rows.count, other.data()));
+        const bool good = TestType{}.decode(rows.shape(), other, rows.count, back.span());
+        __builtin_ia32_ldmxcsr(before);
+        REQUIRE(good);
+        REQUIRE(other == usual);
+        REQUIRE(back.values == decoded.values);
+      }
+    }
+  });
+#endif
 }
 
 TEMPLATE_TEST_CASE("Half and bfloat16 rows come back the same again", "[codec]", uniform<2>, uniform<3>,
