@@ -119,7 +119,7 @@ class checkpointer : private detail::table_owner {
     const auto asked = detail::steady_clock::now();
     if (path_.gate.inside()) return inside("save");
     const std::lock_guard lock(mutex_);
-    return detail::guarded_result("saving", {}, [&]() -> result<ticket> {
+    return detail::guarded_result("saving", "", [&]() -> result<ticket> {
       if (!path_.make_way()) return path_.skip(step);
       fresh_ = false;
       return path_.save(step, asked);
