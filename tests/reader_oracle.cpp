@@ -1,5 +1,6 @@
-// Writes checkpoints of a model of many kinds, and what the library restores from them, for
-// read_checkpoint.py to be compared with: reader_oracle FOLDER OUTDIR full|one_shot|consecutive|intermittent
+// Writes checkpoints of a model of many kinds, what the library restores from them, and what was saved, for
+// read_checkpoint.py and check_errors.py to be compared with:
+//     reader_oracle FOLDER OUTDIR TRUEDIR full|one_shot|consecutive|intermittent
 #include <checkrow/checkrow.hpp>
 #include <cstdio>
 #include <filesystem>
@@ -50,8 +51,9 @@ template <class Strategy>
 class model {
  public:
   explicit model(const path& folder)
-      : checkpointer_(all_codecs{}, checkrow::directory{folder.string(), checkrow::sync_discipline::none},
-                      checkrow::options{.metadata = {{"purpose", "the reader's oracle"}}}) {
+      : checkpointer_(
+            all_codecs{}, checkrow::directory{folder.string(), checkrow::sync_discipline::none},
+            checkrow::options{.error_sample = 3, .metadata = {{"purpose", "the reader's oracle"}}}) {
     static const std::uint64_t dims[] = {1, 2, 3, 7, 64, 300};
     add_quantised("exact", checkrow::exact{}, dims);
     add_quantised("uniform8", checkrow::uniform<8>{}, dims);
@@ -320,7 +322,7 @@ class model {
 };
 
 template <class Strategy>
-void run(const path& folder, const path& out) {
+void run(const path& folder, const path& out, const path& saved) {
   {
     model<Strategy> trained(folder);
     trained.initialise();
@@ -329,6 +331,7 @@ void run(const path& folder, const path& out) {
       trained.train(batch);
       if (batch != 3) trained.save(batch + 1);
     }
+    trained.dump(saved);
   }
   model<Strategy> restored(folder);
   restored.restore();
@@ -338,18 +341,19 @@ void run(const path& folder, const path& out) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string strategy = argc == 4 ? argv[3] : "";
+  const std::string strategy = argc == 5 ? argv[4] : "";
   try {
     if (strategy == checkrow::full::name)
-      run<checkrow::full>(argv[1], argv[2]);
+      run<checkrow::full>(argv[1], argv[2], argv[3]);
     else if (strategy == checkrow::one_shot::name)
-      run<checkrow::one_shot>(argv[1], argv[2]);
+      run<checkrow::one_shot>(argv[1], argv[2], argv[3]);
     else if (strategy == checkrow::consecutive::name)
-      run<checkrow::consecutive>(argv[1], argv[2]);
+      run<checkrow::consecutive>(argv[1], argv[2], argv[3]);
     else if (strategy == checkrow::intermittent::name)
-      run<checkrow::intermittent>(argv[1], argv[2]);
+      run<checkrow::intermittent>(argv[1], argv[2], argv[3]);
     else {
-      std::fprintf(stderr, "usage: reader_oracle FOLDER OUTDIR full|one_shot|consecutive|intermittent\n");
+      std::fprintf(stderr,
+                   "usage: reader_oracle FOLDER OUTDIR TRUEDIR full|one_shot|consecutive|intermittent\n");
       return 2;
     }
   } catch (const std::exception& failure) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The Python reader, written from docs/format.md alone, reads byte for byte what the library restores.
+# The Python reader, written from docs/format.md alone, reads byte for byte what the library restores, and finds
+# the errors that manifests state.
 # Argument: the path of a built reader_oracle; else it is compiled here.
 . "$(dirname "$0")/common.sh"
 
@@ -16,11 +17,12 @@ fi
 compared=0
 for strategy in full one_shot consecutive intermittent; do
   here=$scratch/$strategy
-  "$oracle" "$here/blobs" "$here/library" "$strategy" || fail "the library does not restore ($strategy)"
+  "$oracle" "$here/blobs" "$here/library" "$here/saved" "$strategy" || fail "the library does not restore ($strategy)"
   "$python" tests/read_checkpoint.py "$here/blobs" --dump "$here/python" >"$here/log" 2>&1 ||
     { cat "$here/log" && fail "the Python reader does not read it ($strategy)"; }
   if grep damaged "$here/log"; then fail "the Python reader takes it for damaged ($strategy)"; fi
   diff -rq "$here/library" "$here/python" || fail "the library and the Python reader differ ($strategy)"
+  "$python" tests/check_errors.py "$here/blobs" "$here/saved" || fail "the manifest states other errors ($strategy)"
   compared=$((compared + $(find "$here/library" -type f | wc -l)))
   rm -rf "$here"
 done
