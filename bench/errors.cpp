@@ -2,8 +2,9 @@
 //
 //     bench_errors [--quick] [--json FILE] [--trained FILE DIM]
 //
-// FILE of --trained: float32 rows of DIM elements, raw, such as tests/read_checkpoint.py dumps from a run of
-// examples/dlrm with the exact codec.
+// Trained rows are those of examples/dlrm, which is trained here for a moment (where Eigen is there), or,
+// with
+// --trained, float32 rows of DIM elements, raw.
 #include <checkrow/checkrow.hpp>
 #include <cmath>
 #include <cstdio>
@@ -14,6 +15,12 @@
 #include <vector>
 
 #include "kmeans.hpp"
+
+#if defined(CHECKROW_BENCH_TRAINED)
+#include "../examples/dlrm/click_log.hpp"
+#include "../examples/dlrm/model.hpp"
+#include "../examples/dlrm/train.hpp"
+#endif
 
 namespace {
 
@@ -128,6 +135,28 @@ rows_of trained_rows(const char* file, std::size_t dim) {
   return rows;
 }
 
+#if defined(CHECKROW_BENCH_TRAINED)
+/// Rows that the DLRM example has trained, as they are after `steps` batches of its small job: of each of its
+/// 26 tables as many of the first rows that have been updated.
+rows_of trained_rows(std::uint64_t steps, std::size_t count) {
+  dlrm::click_log log({.scale = 8});
+  dlrm::reader batches(log, 128);
+  dlrm::model<float> trained({.rows = dlrm::scaled_table_sizes(8)});
+  dlrm::progress silent(std::fopen("/dev/null", "w"), 0, steps);
+  dlrm::no_checkpoints none;
+  dlrm::train(trained, batches, none, silent, {.last_step = steps, .interval = steps});
+  const std::size_t dim = trained.options().dim, each = count / trained.tables.size() + 1;
+  rows_of rows{"trained", dim, {}};
+  for (const auto& table : trained.tables)
+    for (std::size_t row = 0, taken = 0; row < table.rows && taken < each; ++row) {
+      if (table.adagrad[row] == 0) continue;
+      rows.values.insert(rows.values.end(), &table.weights[row * dim], &table.weights[row * dim] + dim);
+      ++taken;
+    }
+  return rows;
+}
+#endif
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -148,6 +177,9 @@ int main(int argc, char** argv) {
     }
   }
   const std::size_t dim = 64;
+#if defined(CHECKROW_BENCH_TRAINED)
+  if (all.empty()) all.push_back(trained_rows(count == 400 ? 300 : 2000, count));
+#endif
   all.push_back(random_rows("Gaussian", dim, count, std::normal_distribution<float>()));
   all.push_back(random_rows("uniform", dim, count, std::uniform_real_distribution<float>(-1, 1)));
   all.push_back(random_rows("heavy", dim, count, std::student_t_distribution<float>(3)));

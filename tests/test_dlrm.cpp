@@ -254,14 +254,14 @@ TEST_CASE("dlrm: progress is plain lines where there is no terminal") {
   dlrm::progress shown(file, 0, 1500);
   shown.trained(std::vector<float>{-1, 1}, std::vector<float>{0, 1});
   shown.show(1, false);  // not yet
-  shown.saved(1000, 12'345'678, 0.5);
+  shown.saved(1000, 12'345'678, 0.5, .0432);
   shown.show(1000, true);
   std::rewind(file);
   char line[400] = {};
   REQUIRE(std::fgets(line, sizeof line, file));
   const std::string text = line;
   CHECK(text.starts_with("step 1,000/1,500  loss 0.3133  AUC 1.0000  "));
-  CHECK(text.ends_with("samples/s  saved at 1,000: 12.3 MB, stall 0.50 ms\n"));
+  CHECK(text.ends_with("samples/s  saved at 1,000: 12.3 MB, stall 0.50 ms, error 4.32 %\n"));
   CHECK(std::fgets(line, sizeof line, file) == nullptr);
   std::fclose(file);
 }

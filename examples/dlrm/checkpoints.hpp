@@ -127,9 +127,20 @@ class checkpoints {
                    what.why->text().c_str());
   }
 
+  /// The mean relative error of embedding rows, of those that the save has measured.
+  [[nodiscard]] static double error_of(const checkrow::save_figures& save) {
+    double sum = 0, rows = 0;
+    for (const checkrow::column_error& one : save.errors) {
+      if (one.column != "weights") continue;
+      sum += one.mean * static_cast<double>(one.rows);
+      rows += static_cast<double>(one.rows);
+    }
+    return rows > 0 ? sum / rows : 0;
+  }
+
   void committed(const checkrow::save_figures& save) {
     const double stall_ms = 1e3 * (save.wait_seconds + save.stall_seconds);
-    shown_.saved(save.step, save.bytes, stall_ms);
+    shown_.saved(save.step, save.bytes, stall_ms, error_of(save));
     report_.write(json_line("checkpoint")
                       .add("sequence", save.sequence)
                       .add("step", save.step)
@@ -139,6 +150,7 @@ class checkpoints {
                       .add("total_rows", save.total_rows)
                       .add("bytes", save.bytes)
                       .add("full_bytes", save.full_bytes)
+                      .add("error", error_of(save))
                       .add("stall_ms", stall_ms)
                       .add("copy_ms", 1e3 * save.stall_seconds)
                       .add("encode_s", save.encode_seconds)

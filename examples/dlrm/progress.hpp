@@ -58,11 +58,15 @@ class progress {
     }
   }
 
-  /// A checkpoint was saved: its bytes, and how long the trainer stood still for it.
-  void saved(std::uint64_t step, std::uint64_t bytes, double stall_ms) {
-    char text[80];
-    std::snprintf(text, sizeof text, "  saved at %s: %s, stall %.2f ms", with_commas(step).c_str(),
-                  megabytes(bytes).c_str(), stall_ms);
+  /// A checkpoint was saved: its bytes, how long the trainer stood still for it, and how far its embedding
+  /// rows are from the trained ones: the mean of ||saved - row|| / ||row||, 0 where nothing is lost.
+  void saved(std::uint64_t step, std::uint64_t bytes, double stall_ms, double error) {
+    char text[96];
+    const int size = std::snprintf(text, sizeof text, "  saved at %s: %s, stall %.2f ms",
+                                   with_commas(step).c_str(), megabytes(bytes).c_str(), stall_ms);
+    if (error > 0)
+      std::snprintf(text + size, sizeof text - static_cast<std::size_t>(size), ", error %.2f %%",
+                    100 * error);
     const std::lock_guard lock(mutex_);
     checkpoint_ = text;
   }
