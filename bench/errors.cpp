@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -137,7 +138,7 @@ rows_of trained_rows(const char* file, std::size_t dim) {
 
 #if defined(CHECKROW_BENCH_TRAINED)
 /// Rows that the DLRM example has trained, as they are after `steps` batches of its small job: of each of its
-/// 26 tables as many of the first rows that have been updated.
+/// 26 tables as many, those with the largest sums of squared gradients.
 rows_of trained_rows(std::uint64_t steps, std::size_t count) {
   dlrm::click_log log({.scale = 8});
   dlrm::reader batches(log, 128);
@@ -147,12 +148,16 @@ rows_of trained_rows(std::uint64_t steps, std::size_t count) {
   dlrm::train(trained, batches, none, silent, {.last_step = steps, .interval = steps});
   const std::size_t dim = trained.options().dim, each = count / trained.tables.size() + 1;
   rows_of rows{"trained", dim, {}};
-  for (const auto& table : trained.tables)
-    for (std::size_t row = 0, taken = 0; row < table.rows && taken < each; ++row) {
-      if (table.adagrad[row] == 0) continue;
-      rows.values.insert(rows.values.end(), &table.weights[row * dim], &table.weights[row * dim] + dim);
-      ++taken;
-    }
+  for (const auto& table : trained.tables) {
+    std::vector<std::size_t> order(table.rows);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return table.adagrad[a] > table.adagrad[b]; });
+    order.resize(std::min(each, order.size()));
+    for (const std::size_t row : order)
+      if (table.adagrad[row] != 0)
+        rows.values.insert(rows.values.end(), &table.weights[row * dim], &table.weights[row * dim] + dim);
+  }
   return rows;
 }
 #endif
