@@ -23,7 +23,7 @@ using namespace checkrow;
 
 constexpr std::size_t section_rows = 16384;
 constexpr std::size_t piece_bytes = std::size_t{32} << 20;
-constexpr const char* engine_names[] = {"automatic", "scalar", "avx2", "avx512"};
+constexpr const char* engine_names[] = {"automatic", "scalar", "avx2", "avx512", "neon"};
 
 struct settings {
   std::size_t bytes = std::size_t{256} << 20;  ///< of rows
@@ -221,7 +221,7 @@ void measure(const Codec& codec, std::size_t dim, const buffers& memory, const s
              std::FILE* json) {
   const subject<Codec> all{codec, memory, dim, chosen.bytes / (memory.element_bytes * dim)};
   const double greedy = greedy_error<Codec::bits>(memory, dim);
-  for (const codec_engine engine : {codec_engine::scalar, codec_engine::avx2, codec_engine::avx512}) {
+  for (const codec_engine engine : codec_engines) {
     if (!use_codec_engine(engine)) continue;
     const char* const engine_name = engine_names[static_cast<int>(engine)];
     char label[120];
@@ -288,8 +288,8 @@ void measure_gather(const Codec& codec, std::size_t dim, double dirty, const buf
   const auto limit = static_cast<std::uint32_t>(dirty * 4294967295.0);
   for (std::uint64_t i = 0; i < rows; ++i)
     if (random() < limit) index.push_back(i);
-  for (const codec_engine engine : {codec_engine::avx2, codec_engine::avx512}) {
-    if (!use_codec_engine(engine)) continue;
+  for (const codec_engine engine : codec_engines) {
+    if (engine == codec_engine::scalar || !use_codec_engine(engine)) continue;
     char label[120];
     std::snprintf(label, sizeof label, "%.*s %d dim %zu %s, %.0f %% dirty",
                   static_cast<int>(Codec::name.size()), Codec::name.data(), int{Codec::bits}, dim,

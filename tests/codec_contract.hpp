@@ -208,22 +208,39 @@ void check_views(const Codec& codec) {
   }
 }
 
+#if defined(__x86_64__)
+inline constexpr std::uint64_t float_environments[] = {0x9fc0, 0x3f80, 0x7f80};  // FTZ and DAZ; down; to zero
+inline std::uint64_t float_environment() { return __builtin_ia32_stmxcsr(); }
+inline void set_float_environment(std::uint64_t to) { __builtin_ia32_ldmxcsr(static_cast<unsigned>(to)); }
+inline constexpr std::uint64_t sticky_flags = 0x3f;
+#elif defined(__aarch64__)
+inline constexpr std::uint64_t float_environments[] = {1 << 24, 2 << 22, 3 << 22,
+                                                       1 << 25};  // and default NaN
+inline std::uint64_t float_environment() {
+  std::uint64_t now;
+  asm volatile("mrs %0, fpcr" : "=r"(now));
+  return now;
+}
+inline void set_float_environment(std::uint64_t to) { asm volatile("msr fpcr, %0" : : "r"(to) : "memory"); }
+inline constexpr std::uint64_t sticky_flags = 0;
+#endif
+
 /// A float environment that flushes denormals or rounds elsewhere changes nothing, and is left as it was.
 template <class Codec>
 void check_float_environment(const Codec& codec) {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
   const float_rows rows = mixed_rows(31, 200, 40);
   const bytes usual = encode(codec, rows);
   float_rows decoded{rows.count, rows.width}, flushed = decoded;
   REQUIRE(decode(codec, usual, decoded));
-  for (const unsigned environment : {0x9fc0u, 0x3f80u, 0x7f80u}) {  // FTZ and DAZ; round down; to zero
+  for (const std::uint64_t environment : float_environments) {
     bytes other(codec.bound(rows.shape(), rows.count));
-    const unsigned before = __builtin_ia32_stmxcsr();
-    __builtin_ia32_ldmxcsr(environment);
+    const std::uint64_t before = float_environment();
+    set_float_environment(environment);
     other.resize(codec.encode(rows.shape(), rows.view(), rows.count, other.data()));
     const bool good = codec.decode(rows.shape(), other, rows.count, flushed.span());
-    const unsigned after = __builtin_ia32_stmxcsr() & ~0x3fu;  // without the sticky exception flags
-    __builtin_ia32_ldmxcsr(before);
+    const std::uint64_t after = float_environment() & ~sticky_flags;
+    set_float_environment(before);
     REQUIRE(good);
     REQUIRE(after == environment);
     REQUIRE(other == usual);
@@ -233,9 +250,6 @@ void check_float_environment(const Codec& codec) {
   static_cast<void>(codec);
 #endif
 }
-
-inline constexpr checkrow::codec_engine all_engines[] = {
-    checkrow::codec_engine::scalar, checkrow::codec_engine::avx2, checkrow::codec_engine::avx512};
 
 /// Forces an engine while it lives; true if this CPU has it.
 class forced_engine {
@@ -271,7 +285,7 @@ void check_engines(const Codec& codec) {
       const float_rows rows = rows_for_engines(width > 1000 ? 30 : width % 16 == 0 ? 200 : 53, width, usual);
       bytes expected;
       float_rows decoded{rows.count, width};
-      for (const checkrow::codec_engine engine : all_engines) {
+      for (const checkrow::codec_engine engine : checkrow::codec_engines) {
         const forced_engine forced(engine);
         if (!forced) continue;
         const bytes section = encode(codec, rows);
@@ -302,7 +316,7 @@ void check_codec_contract(const Codec& codec = {}) {
   for (const std::size_t width : widths) REQUIRE(codec.accepts(float_shape(width)));
   SECTION("all engines write and read the same") { check_engines(codec); }
   const forced_engine engine(
-      GENERATE(checkrow::codec_engine::scalar, checkrow::codec_engine::avx2, checkrow::codec_engine::avx512));
+      GENERATE(from_range(std::begin(checkrow::codec_engines), std::end(checkrow::codec_engines))));
   if (!engine) return;
   SECTION("idempotent and deterministic") { check_idempotence(codec); }
   SECTION("no rows") { check_no_rows(codec); }

@@ -103,16 +103,17 @@ outcome run(const Codec& codec, checkrow::element_type element, std::uint64_t ro
 /// All engines that this CPU has. Returns the mismatches.
 template <class Codec>
 std::uint64_t run_engines(const Codec& codec, checkrow::element_type element, std::uint64_t rows) {
-  static constexpr const char* names[] = {"", "scalar", "AVX2", "AVX-512"};
+  static constexpr const char* names[] = {"", "scalar", "AVX2", "AVX-512", "NEON"};
   std::uint64_t wrong = 0, expected = 0;
-  for (int engine = 1; engine <= 3; ++engine) {
-    if (!checkrow::use_codec_engine(static_cast<checkrow::codec_engine>(engine))) continue;
+  for (const checkrow::codec_engine engine : checkrow::codec_engines) {
+    if (!checkrow::use_codec_engine(engine)) continue;
     const outcome got = run(codec, element, rows);
-    if (engine == 1) expected = got.hash;
+    if (engine == checkrow::codec_engine::scalar) expected = got.hash;
     const bool same = got.hash == expected;
     wrong += got.wrong + (same ? 0 : 1);
     std::printf("%.*s %d bits, %s, %s: %llu rows, %llu mismatches%s\n", static_cast<int>(Codec::name.size()),
-                Codec::name.data(), int{Codec::bits}, checkrow::to_string(element), names[engine],
+                Codec::name.data(), int{Codec::bits}, checkrow::to_string(element),
+                names[static_cast<int>(engine)],
                 static_cast<unsigned long long>(rows), static_cast<unsigned long long>(got.wrong),
                 same ? "" : ", other bytes than scalar");
     std::fflush(stdout);

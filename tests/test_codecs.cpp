@@ -142,7 +142,7 @@ TEMPLATE_TEST_CASE("Engines leave a refit that 16 bits do not hold to the scalar
   for (int trial = 0; trial < 1500; ++trial) {
     const float_rows rows = clustered_rows(random, 16, 2 + random.below(trial % 3 == 0 ? 60 : 400));
     bytes expected;
-    for (const codec_engine engine : codec_contract::all_engines) {
+    for (const codec_engine engine : codec_engines) {
       const codec_contract::forced_engine forced(engine);
       if (!forced) continue;
       const bytes section = codec_contract::encode(TestType{}, rows);

@@ -10,6 +10,8 @@
 
 #include <checkrow/codecs/adaptive.hpp>
 #include <checkrow/codecs/uniform.hpp>
+#include <cstring>
+#include <memory>
 #include <vector>
 
 namespace codec_flags {
@@ -23,6 +25,25 @@ std::uint64_t add_hash(std::uint64_t hash, const std::byte* bytes, std::size_t s
   return hash;
 }
 
+/// Past the caches, and from the last row to the first: the same rows?
+template <class Codec>
+bool decodes_elsewhere(std::span<const std::byte> section, const column_shape& shape,
+                       std::span<const std::byte> rows) {
+  const std::size_t row_bytes = shape.row_bytes(), count = rows.size() / row_bytes;
+  std::vector<std::byte> room(rows.size() + 64);
+  void* at = room.data();
+  std::size_t size = room.size();
+  auto* const to = static_cast<std::byte*>(std::align(64, rows.size(), at, size));
+  if (!Codec{}.decode(shape, section, count, {to, row_bytes, nullptr, true})) return false;
+  if (std::memcmp(to, rows.data(), rows.size()) != 0) return false;
+  std::vector<std::uint64_t> index(count);
+  for (std::size_t i = 0; i < count; ++i) index[i] = count - 1 - i;
+  if (!Codec{}.decode(shape, section, count, {to, row_bytes, index.data(), true})) return false;
+  for (std::size_t i = 0; i < count; ++i)
+    if (std::memcmp(to + row_bytes * index[i], rows.data() + row_bytes * i, row_bytes) != 0) return false;
+  return true;
+}
+
 template <class Codec>
 std::uint64_t encode_with(std::span<const float> rows, std::size_t count, std::size_t width) {
   const Codec codec;
@@ -31,6 +52,7 @@ std::uint64_t encode_with(std::span<const float> rows, std::size_t count, std::s
   const row_view from{reinterpret_cast<const std::byte*>(rows.data()), 4 * width};
   out.resize(codec.encode(shape, from, count, out.data()));
   if (!codec.decode(shape, out, count, {back.data(), 4 * width})) return 0;
+  if (!decodes_elsewhere<Codec>(out, shape, back)) return 0;
   return add_hash(add_hash(0xcbf29ce484222325, out.data(), out.size()), back.data(), back.size());
 }
 
@@ -49,6 +71,7 @@ std::uint64_t encode_small_with(std::span<const float> rows, std::size_t count, 
     const row_view from{reinterpret_cast<const std::byte*>(narrow.data()), 2 * width};
     out.resize(codec.encode(shape, from, count, out.data()));
     if (!codec.decode(shape, out, count, {reinterpret_cast<std::byte*>(back.data()), 2 * width})) return 0;
+    if (!decodes_elsewhere<Codec>(out, shape, std::as_bytes(std::span(back)))) return 0;
     hash = add_hash(hash, out.data(), out.size());
     hash = add_hash(hash, reinterpret_cast<const std::byte*>(back.data()), 2 * back.size());
   }

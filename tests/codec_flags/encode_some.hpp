@@ -19,5 +19,6 @@ struct flavour {
 };
 
 extern const flavour o0, o3, fast_math, ofast, no_fma;
+extern const flavour sve, clang_o2, clang_fast;  // on Arm
 
 }  // namespace codec_flags

@@ -8,12 +8,12 @@
 
 namespace codec_flags {
 
-/// 20 rows of each kind, as (rows, width).
-inline std::vector<float> rows_of_all_kinds(std::size_t width) {
+/// So many rows of each kind, as (rows, width).
+inline std::vector<float> rows_of_all_kinds(std::size_t width, std::size_t of_each = 20) {
   const checkrow::detail::default_float_environment environment;
-  std::vector<float> rows(20 * row_kinds::kind_count * width);
+  std::vector<float> rows(of_each * row_kinds::kind_count * width);
   row_kinds::random_source random{width};
-  for (std::size_t i = 0; i < 20 * row_kinds::kind_count; ++i)
+  for (std::size_t i = 0; i < of_each * row_kinds::kind_count; ++i)
     row_kinds::fill_row(random, static_cast<row_kinds::kind>(i % row_kinds::kind_count),
                         std::span(rows).subspan(i * width, width));
   return rows;

@@ -14,8 +14,9 @@ TEST_CASE("Bytes do not depend on compiler flags", "[codec]") {
 #endif
   for (const codec_flags::flavour* flavour : {&codec_flags::o0, &codec_flags::o3, &codec_flags::fast_math,
                                               &codec_flags::ofast, &codec_flags::no_fma}) {
-    for (int engine = 1; engine <= 3; ++engine) {
-      if (!checkrow::has_codec_engine(static_cast<checkrow::codec_engine>(engine))) continue;
+    for (const checkrow::codec_engine of_cpu : checkrow::codec_engines) {
+      if (!checkrow::has_codec_engine(of_cpu)) continue;
+      const int engine = static_cast<int>(of_cpu);
       for (int codec = 0; codec < codec_flags::codecs; ++codec) {
         CAPTURE(flavour->name, engine, codec);
         CHECK(codec_flags::hash_of(*flavour, engine, codec) == codec_flags::golden[codec]);

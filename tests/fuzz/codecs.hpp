@@ -11,8 +11,6 @@ namespace fuzz {
 
 using all_codecs = checkrow::detail::builtin_codecs;
 inline constexpr std::uint16_t width_limit = 600;
-inline constexpr checkrow::codec_engine engines[] = {
-    checkrow::codec_engine::scalar, checkrow::codec_engine::avx2, checkrow::codec_engine::avx512};
 
 /// What an input says of a column; `layout` is where its rows lie.
 struct column_case {

@@ -47,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!expected.decoded)
     require(expected.rows == exact_buffer(expected.rows.size()),
             "nothing is written where bytes are refused");
-  for (const codec_engine engine : engines) {
+  for (const codec_engine engine : codec_engines) {
     if (!has_codec_engine(engine)) continue;
     const outcome found = decode(column, engine, in.rest());
     require(found.decoded == expected.decoded, "engines refuse the same bytes");

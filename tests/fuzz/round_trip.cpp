@@ -30,7 +30,7 @@ void check(const Codec& codec, const column_case& column, input_bytes given) {
   exact_buffer first(rows.size(), std::byte{0});
   const row_span to{first.data(), column.stride(), gather, column.streaming()};
   require(codec.decode(column.shape(), expected, count, to), "what was encoded is decoded");
-  for (const codec_engine engine : engines) {
+  for (const codec_engine engine : codec_engines) {
     if (!use_codec_engine(engine)) continue;
     require(encode(codec, column, {rows.data(), column.stride(), gather}, count) == expected,
             "engines write the same bytes");

@@ -13,7 +13,12 @@ enum class codec_engine : std::uint8_t {
   scalar,     ///< portable C++
   avx2,       ///< x86-64 with AVX2, FMA and F16C
   avx512,     ///< x86-64 with AVX-512 F, BW, DQ, VL, VBMI and VNNI: Ice Lake, Zen 4, and later
+  neon,       ///< 64-bit Arm
 };
+
+/// All that a CPU may have, the portable one first.
+inline constexpr codec_engine codec_engines[] = {codec_engine::scalar, codec_engine::avx2,
+                                                 codec_engine::avx512, codec_engine::neon};
 
 namespace detail {
 
@@ -37,16 +42,19 @@ inline std::atomic<codec_engine> chosen_engine{codec_engine::automatic};
       __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni"))
     return codec_engine::avx512;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return codec_engine::avx2;
+#elif defined(__aarch64__)
+  return codec_engine::neon;
 #endif
   return codec_engine::scalar;
 }
 
 }  // namespace detail
 
-/// Does this CPU have it? (An engine that it has implies the slower ones.)
+/// Does this CPU have it? (All have `automatic` and `scalar`; AVX-512 implies AVX2.)
 [[nodiscard]] inline bool has_codec_engine(codec_engine engine) noexcept {
   static const codec_engine fastest = detail::fastest_engine();
-  return engine <= fastest;
+  if (engine == codec_engine::avx2 && fastest == codec_engine::avx512) return true;
+  return engine == fastest || engine == codec_engine::automatic || engine == codec_engine::scalar;
 }
 
 /// The engine in use, never `automatic`.

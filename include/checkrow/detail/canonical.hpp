@@ -19,7 +19,14 @@
 // No fast-math, no contraction of a * b + c. A float sum is written in the order that it is meant in, and a
 // fused multiply-add is always spelled out. (gcc's -O2 vectorizes too little: its loops get the cost model of
 // -O3.)
-#if defined(__clang__)
+#if defined(__clang__) && defined(__aarch64__) && __clang_major__ < 16
+#if defined(__FAST_MATH__)
+#error \
+    "checkrow: clang before 16 has no pragma that switches fast-math off on Arm; compile without -ffast-math"
+#endif
+#define CHECKROW_CANONICAL_BEGIN _Pragma("clang fp contract(off)")
+#define CHECKROW_CANONICAL_END
+#elif defined(__clang__)
 #define CHECKROW_CANONICAL_BEGIN \
   _Pragma("float_control(push)") _Pragma("float_control(precise, on)") _Pragma("clang fp contract(off)")
 #define CHECKROW_CANONICAL_END _Pragma("float_control(pop)")

@@ -5,6 +5,7 @@
 #include <checkrow/detail/batch_job.hpp>
 #include <checkrow/detail/lanes_avx2.hpp>
 #include <checkrow/detail/lanes_avx512.hpp>
+#include <checkrow/detail/lanes_neon.hpp>
 #include <cstddef>
 
 namespace checkrow::inline v0::detail {
@@ -23,6 +24,10 @@ template <int Bits, batch_kind Kind>
       return avx512::encode_refit<Bits>;
     if (engine == codec_engine::avx2 && width <= avx2::refit_limit_of(Bits)) return avx2::encode_refit<Bits>;
   }
+#elif defined(__aarch64__)
+  if (current_codec_engine() != codec_engine::neon) return nullptr;
+  if constexpr (Kind != batch_kind::refit) return neon::encode_uniform<Bits>;
+  if (width <= neon::refit_limit_of(Bits)) return neon::encode_refit<Bits>;
 #endif
   return nullptr;
 }
@@ -34,6 +39,8 @@ template <int Bits>
   const codec_engine engine = current_codec_engine();
   if (engine == codec_engine::avx512) return avx512::decode_rows<Bits>;
   if (engine == codec_engine::avx2) return avx2::decode_rows<Bits>;
+#elif defined(__aarch64__)
+  if (current_codec_engine() == codec_engine::neon) return neon::decode_rows<Bits>;
 #endif
   return nullptr;
 }
