@@ -126,8 +126,6 @@ struct nan_watch {
     return bits_of_mask(_mm256_cmpgt_epi32(most, fill(0x7f800000))) != 0;
   }
 };
-/// A bit for each lane where the least element says it: none here.
-CHECKROW_LANES unsigned nan_in(floats) noexcept { return 0; }
 
 /// Reduces 8 vectors at once, of which neighbours have been combined already: lane i of the result is the
 /// reduction of vector i.

@@ -124,8 +124,6 @@ struct nan_watch {
  private:
   CHECKROW_LANES void see(floats zero_or_nan) noexcept { seen = either(seen, bits_of(zero_or_nan)); }
 };
-/// A bit for each lane where the least element says it: none here.
-CHECKROW_LANES unsigned nan_in(floats) noexcept { return 0; }
 
 /// Reduces 16 vectors at once, of which neighbours have been combined already: lane i of the result is
 /// the reduction of vector i.

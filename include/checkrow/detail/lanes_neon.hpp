@@ -176,10 +176,7 @@ struct greater_of {
 };
 #undef CHECKROW_OPERATION
 
-/// A bit for each lane whose row has NaN: its least element is NaN then, and there is nothing to watch.
-CHECKROW_LANES unsigned nan_in(floats least) noexcept {
-  return ~at_most(both(bits_of(least), fill(0x7fffffff)), 0x7f800000);
-}
+/// There is nothing to watch: a row's NaN becomes its range, and such a range has no grid.
 struct nan_watch {
   CHECKROW_LANES nan_watch() noexcept {}
   CHECKROW_LANES void watch(floats) noexcept {}

@@ -3,9 +3,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <checkrow/codecs/engine.hpp>
 #include <checkrow/detail/packed_parameters.hpp>
-#include <checkrow/detail/parameters_avx2.hpp>
+#include <checkrow/detail/parameter_vectors.hpp>
 #include <checkrow/format/bytes.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -89,9 +88,10 @@ inline parameter_frame pack_parameters(std::byte* rows, std::size_t n) noexcept 
   std::uint64_t waiting = 0;
   unsigned bits = 0;
   std::size_t i = 0;
-#if defined(__x86_64__)
-  if (frame.row_bits() <= avx2::unpack_limit && current_codec_engine() >= codec_engine::avx2) {
-    avx2::pack_groups(rows, n / 8, frame.row_bits(), frame.scale_bits, frame.scale_shift, lowest);
+#if CHECKROW_PARAMETER_VECTORS
+  if (frame.row_bits() <= unpack_limit && use_parameter_vectors()) {
+    parameter_vectors::pack_groups(rows, n / 8, frame.row_bits(), frame.scale_bits, frame.scale_shift,
+                                   lowest);
     i = n / 8 * 8;
     to += n / 8 * frame.row_bits();
   }

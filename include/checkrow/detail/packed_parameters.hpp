@@ -12,8 +12,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <checkrow/codecs/engine.hpp>
-#include <checkrow/detail/parameters_avx2.hpp>
+#include <checkrow/detail/parameter_vectors.hpp>
 #include <checkrow/detail/row_arithmetic.hpp>
 #include <checkrow/format/bytes.hpp>
 #include <cstddef>
@@ -63,7 +62,7 @@ class parameter_reader {
         packed_(packed),
         rows_(n),
         base_(base_of(frame))
-#if defined(__x86_64__)
+#if CHECKROW_PARAMETER_VECTORS
         ,
         plan_(frame.scale_bits, frame.offset_bits, frame.scale_shift, base_)
 #endif
@@ -78,10 +77,9 @@ class parameter_reader {
       shift_[i] = bit % 8;
       scale_at_[i] = scale_mask() << shift_[i];
     }
-#if defined(__x86_64__)
-    if (frame.row_bits() <= avx2::unpack_limit && bytes >= avx2::unpack_ahead &&
-        current_codec_engine() >= codec_engine::avx2)
-      vector_groups_ = std::min(n / 8, (bytes - avx2::unpack_ahead) / frame.row_bits());
+#if CHECKROW_PARAMETER_VECTORS
+    if (frame.row_bits() <= unpack_limit && bytes >= unpack_ahead && use_parameter_vectors())
+      vector_groups_ = std::min(n / 8, (bytes - unpack_ahead) / frame.row_bits());
 #endif
   }
 
@@ -94,9 +92,9 @@ class parameter_reader {
   void read(std::size_t first, std::size_t count, stored_parameters* to) const noexcept {
     const std::size_t end = first + count;
     std::size_t row = first;
-#if defined(__x86_64__)
+#if CHECKROW_PARAMETER_VECTORS
     if (const std::size_t groups = vector_groups(first, count); groups != 0) {
-      avx2::unpack_parameters(plan_, group(first), groups, reinterpret_cast<std::byte*>(to));
+      parameter_vectors::unpack_parameters(plan_, group(first), groups, reinterpret_cast<std::byte*>(to));
       row += 8 * groups;
       to += 8 * groups;
     }
@@ -112,9 +110,9 @@ class parameter_reader {
     const std::size_t end = std::min(rows_, first + 64);
     std::uint64_t found = 0;
     std::size_t row = first;
-#if defined(__x86_64__)
+#if CHECKROW_PARAMETER_VECTORS
     if (const std::size_t groups = vector_groups(first, end - first); groups != 0) {
-      found = avx2::unpack_parameters(plan_, group(first), groups, nullptr);
+      found = parameter_vectors::unpack_parameters(plan_, group(first), groups, nullptr);
       row += 8 * groups;
     }
 #endif
@@ -165,7 +163,7 @@ class parameter_reader {
     return packed_ + row / 8 * frame_.row_bits();
   }
 
-#if defined(__x86_64__)
+#if CHECKROW_PARAMETER_VECTORS
   /// How many of the groups of eight rows that begin there vectors do.
   [[nodiscard]] std::size_t vector_groups(std::size_t first, std::size_t count) const noexcept {
     return first / 8 < vector_groups_ ? std::min(count / 8, vector_groups_ - first / 8) : 0;
@@ -195,8 +193,8 @@ class parameter_reader {
   std::uint32_t base_;
   unsigned byte_[8], shift_[8];
   std::uint64_t scale_at_[8];
-#if defined(__x86_64__)
-  avx2::unpack_plan plan_;
+#if CHECKROW_PARAMETER_VECTORS
+  unpack_plan plan_;
   std::size_t vector_groups_ = 0;
 #endif
 };

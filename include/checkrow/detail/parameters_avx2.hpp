@@ -6,39 +6,11 @@
 
 #include <immintrin.h>
 
-#include <checkrow/version.hpp>
+#include <checkrow/detail/unpack_plan.hpp>
 #include <cstddef>
 #include <cstdint>
 
 namespace checkrow::inline v0::detail::avx2 {
-
-/// The most bits of a row that this does: with a shift by up to 7 they lie in 4 bytes.
-inline constexpr unsigned unpack_limit = 25;
-/// Bytes that may be read from the second half of a group on.
-inline constexpr std::size_t unpack_ahead = 16;
-
-/// How the fields of eight rows, which take row_bits bytes, are found and made parameters.
-struct unpack_plan {
-  alignas(32) std::uint8_t bytes[32];  ///< of each row four bytes, from the halves' beginnings
-  alignas(32) std::uint32_t shifts[8];
-  unsigned row_bits, scale_bits, scale_shift;
-  std::uint32_t scale_mask, offset_mask, base;
-
-  unpack_plan(unsigned scale_field, unsigned offset_field, unsigned shift, std::uint32_t base_word) noexcept
-      : row_bits(scale_field + offset_field),
-        scale_bits(scale_field),
-        scale_shift(shift),
-        scale_mask((1u << scale_field) - 1),
-        offset_mask((1u << offset_field) - 1),
-        base(base_word) {
-    for (unsigned row = 0; row < 8; ++row) {
-      const unsigned bit = row * row_bits - (row < 4 ? 0 : half_offset() * 8);
-      shifts[row] = bit % 8;
-      for (unsigned i = 0; i < 4; ++i) bytes[4 * row + i] = static_cast<std::uint8_t>(bit / 8 + i);
-    }
-  }
-  [[nodiscard]] unsigned half_offset() const noexcept { return row_bits / 2; }
-};
 
 /// `groups` times eight rows: offset << 16 | scale code of each to `to`, if that is not null; the answer has
 /// a bit for each exception of the first 64 rows.
@@ -75,11 +47,8 @@ struct unpack_plan {
   return exceptions;
 }
 
-__extension__ typedef unsigned __int128 wide_word;
-
 /// Packs `groups` times eight rows of 4 bytes in place, row_bits at most unpack_limit. `lowest` is the least
-/// offset
-/// << 16 | scale code.
+/// scale code and the least offset, offset << 16 | scale code.
 [[gnu::noinline, gnu::target("avx2")]] inline void pack_groups(std::byte* rows, std::size_t groups,
                                                                unsigned row_bits, unsigned scale_bits,
                                                                unsigned scale_shift,
@@ -89,7 +58,6 @@ __extension__ typedef unsigned __int128 wide_word;
   const __m128i to_offset = _mm_cvtsi32_si128(static_cast<int>(scale_bits));
   const __m128i to_scale = _mm_cvtsi32_si128(static_cast<int>(scale_shift));
   const __m128i to_pair = _mm_cvtsi32_si128(static_cast<int>(row_bits));
-  const unsigned used = row_bits / 2, rest = row_bits % 2 * 4;  // bytes, and bits more, of four rows
   std::byte* to = rows;  // it never passes the row that is read: 28 bytes at most after the first group's 32
   for (std::size_t group = 0; group < groups; ++group, rows += 32, to += row_bits) {
     const __m256i all = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows));
@@ -102,11 +70,7 @@ __extension__ typedef unsigned __int128 wide_word;
                                           _mm256_sll_epi64(_mm256_srli_epi64(fields, 32), to_pair));
     alignas(32) std::uint64_t pair[4];
     _mm256_store_si256(reinterpret_cast<__m256i*>(pair), pairs);
-    const wide_word first = pair[0] | static_cast<wide_word>(pair[1]) << (2 * row_bits);
-    const wide_word last = pair[2] | static_cast<wide_word>(pair[3]) << (2 * row_bits);
-    const wide_word second = last << rest | (rest != 0 ? first >> (8 * used) : 0);
-    __builtin_memcpy(to, &first, sizeof first);
-    __builtin_memcpy(to + used, &second, sizeof second);
+    store_pairs(to, pair[0], pair[1], pair[2], pair[3], row_bits);
   }
 }
 
