@@ -113,9 +113,8 @@ std::uint64_t run_engines(const Codec& codec, checkrow::element_type element, st
     wrong += got.wrong + (same ? 0 : 1);
     std::printf("%.*s %d bits, %s, %s: %llu rows, %llu mismatches%s\n", static_cast<int>(Codec::name.size()),
                 Codec::name.data(), int{Codec::bits}, checkrow::to_string(element),
-                names[static_cast<int>(engine)],
-                static_cast<unsigned long long>(rows), static_cast<unsigned long long>(got.wrong),
-                same ? "" : ", other bytes than scalar");
+                names[static_cast<int>(engine)], static_cast<unsigned long long>(rows),
+                static_cast<unsigned long long>(got.wrong), same ? "" : ", other bytes than scalar");
     std::fflush(stdout);
   }
   return wrong;

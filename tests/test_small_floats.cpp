@@ -251,7 +251,7 @@ void check_small_engines(const Codec& codec, const small_rows& rows) {
     std::memcpy(shuffled.data() + 1 + stride * index[i], rows.view().row(i), bytes_of_row);
   bytes expected;
   small_rows decoded = rows;
-  for (const codec_engine engine : codec_contract::all_engines) {
+  for (const codec_engine engine : codec_engines) {
     const codec_contract::forced_engine forced(engine);
     if (!forced) continue;
     CAPTURE(rows.width, static_cast<int>(rows.element), static_cast<int>(engine));
@@ -383,7 +383,7 @@ TEMPLATE_TEST_CASE("The float environment has no say in half and bfloat16 rows",
                    uniform<8>, symmetric_3, refit_2) {
 #if defined(__x86_64__)
   for_both_types([](element_type element) {
-    for (const codec_engine engine : codec_contract::all_engines) {
+    for (const codec_engine engine : codec_engines) {
       const codec_contract::forced_engine forced(engine);
       if (!forced) continue;
       const small_rows rows = rounded_rows(element, 31, 300, 40);

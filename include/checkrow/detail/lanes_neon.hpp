@@ -1,9 +1,7 @@
 // Eight lanes, in pairs of registers: the vocabulary that the lanes_*.inc are written in, for 64-bit Arm.
 //
 // To compilers most intrinsics here are plain operations on vectors, which they contract, reorder and
-// approximate as their flags allow. So whatever rounds, or looks at NaN, is an instruction. What is narrowed
-// is cut off, not saturated: the elements of a narrow row are in range, and the codes of others are
-// overwritten.
+// approximate as their flags allow. So whatever rounds, or looks at NaN, is an instruction.
 #pragma once
 
 #if defined(__aarch64__)
