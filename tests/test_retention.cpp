@@ -82,6 +82,19 @@ void random_history(Strategy strategy, unsigned seed) {
   }
 }
 
+/// Memory that counts what is opened.
+struct counting {
+  memory inner{};
+  std::shared_ptr<int> opened = std::make_shared<int>(0);
+  using writer = memory::writer;
+  using reader = memory::reader;
+  result<writer> create(std::string_view name) { return inner.create(name); }
+  result<reader> open(std::string_view name) const { return ++*opened, inner.open(name); }
+  result<std::vector<blob>> list() const { return inner.list(); }
+  status remove(std::string_view name) { return inner.remove(name); }
+  std::string where() const { return "counting"; }
+};
+
 /// A child process that runs `what` and then waits to be killed; ready once that is done.
 class child {
  public:
@@ -123,9 +136,7 @@ TEST_CASE("nothing that a kept manifest lists is ever removed, and what is kept 
 }
 
 TEST_CASE("retention by count, by sequence and by age") {
-  format::manifest manifest;
-  manifest.sequence = 12;
-  manifest.created = 1000;
+  const detail::kept_manifest manifest{.sequence = 12, .created = 1000, .segments = {}};
   using detail::is_kept;
   CHECK(is_kept({.last = 2}, manifest, 1, 5000));
   CHECK(!is_kept({.last = 2}, manifest, 2, 5000));
@@ -136,6 +147,35 @@ TEST_CASE("retention by count, by sequence and by age") {
   CHECK(!is_kept({.last = 1, .newer_than = 60}, manifest, 9, 1060));
   CHECK(is_kept({.last = 1, .newer_than = 60}, manifest, 9, 900));  // a clock that was put back
   CHECK(is_kept({.last = 1, .newer_than = ~std::uint64_t{0}}, manifest, 9, 5000));
+}
+
+TEST_CASE("a long history is read once, not at every save; the newest are looked at again") {
+  counting store;
+  toy::model model;
+  std::mt19937 random(1);
+  checkpointer ckpt{exact{}, one_shot{}, store, options{.keep = {.last = 2, .every = 1}}};
+  auto tables = model.attach(ckpt);
+  for (std::uint64_t step = 1; step <= 40; ++step) {
+    model.train(tables, random, 5);
+    *store.opened = 0;
+    ckpt.save(step).wait();
+    CHECK(*store.opened <= 3);
+  }
+  REQUIRE(sequences(store).size() == 40);
+  // Damage is seen in what would count as one of the last, and what it lists stays.
+  std::string newest;
+  for (const std::string& name : names_in(store))
+    if (name.ends_with(".manifest")) newest = name;
+  auto bytes = *store.inner.find(newest);
+  bytes.at(40) ^= std::byte{1};
+  store.inner.put(newest, bytes);
+  *store.opened = 0;
+  const auto before = names_in(store);
+  model.train(tables, random, 5);
+  ckpt.save(41).wait();
+  CHECK(*store.opened == 3);  // the new one, the damaged one, the one before
+  const auto after = names_in(store);
+  CHECK(std::includes(after.begin(), after.end(), before.begin(), before.end()));
 }
 
 TEST_CASE("what another process has leased stays, until it ends, by SIGKILL too") {

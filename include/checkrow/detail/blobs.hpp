@@ -1,12 +1,10 @@
-// The blobs of a sink as checkpoints: reading manifests, finding them in order, collecting what none needs.
+// The blobs of a sink as checkpoints: finding them in order, and reading their manifests.
 #pragma once
 
 #include <checkrow/detail/erased.hpp>
 #include <checkrow/format/manifest_json.hpp>
-#include <checkrow/options.hpp>
 #include <list>
 #include <map>
-#include <set>
 
 namespace checkrow::inline v0::detail {
 
@@ -70,68 +68,6 @@ inline constexpr std::uint64_t manifest_bytes_limit = std::uint64_t{1} << 30;
           {segment.name}, {"restore falls back to the checkpoint before it"});
   }
   return {};
-}
-
-struct collected {
-  std::uint64_t blobs = 0;
-  std::uint64_t bytes = 0;
-};
-
-/// Does the n-th readable manifest, newest first, stay? `now`: Unix seconds.
-[[nodiscard]] inline bool is_kept(const retention& keep, const format::manifest& manifest, std::uint64_t n,
-                                  std::uint64_t now) noexcept {
-  return n < std::max<std::uint64_t>(keep.last, 1) ||
-         (keep.every != 0 && manifest.sequence % keep.every == 0) ||
-         (keep.newer_than != 0 && (manifest.created >= now || now - manifest.created < keep.newer_than));
-}
-
-/// Removes the checkpoints that `keep` does not name and nobody reads, and the segments of `part` that no
-/// manifest lists any more: also those of dead runs, so only the holder of the part's claim may call this. A
-/// damaged manifest and its own segments are left alone: somebody may mend them. One that this version cannot
-/// read could list anything, so then nothing is collected.
-[[nodiscard]] inline result<collected> collect_garbage(any_sink& sink, const retention& keep,
-                                                       std::uint32_t part, std::uint64_t now) {
-  auto blobs = list_blobs(sink);
-  if (!blobs) return std::move(blobs).error();
-  struct candidate {
-    const named_blob* named;
-    format::manifest manifest;
-  };
-  std::list<candidate> old;
-  std::set<std::string> needed;   // segments, by name
-  std::set<std::string> damaged;  // attempts
-  const auto need = [&](const format::manifest& manifest) {
-    for (const format::segment_entry& segment : manifest.segments) needed.insert(segment.name);
-  };
-  std::uint64_t readable = 0;
-  for (const named_blob& one : *blobs) {
-    if (!one.name.is_manifest) break;
-    auto manifest = load_manifest(sink, one.stored.name);
-    if (!manifest && manifest.error().kind == error_kind::corrupt)
-      damaged.insert(one.name.attempt);
-    else if (!manifest)
-      return std::move(manifest).error();
-    else if (is_kept(keep, *manifest, readable++, now))
-      need(*manifest);
-    else
-      old.push_back({&one, *std::move(manifest)});
-  }
-  collected out;
-  const auto gone = [&](const named_blob& one) { ++out.blobs, out.bytes += one.stored.bytes; };
-  for (const candidate& one : old) {  // manifests first: what a reader has leased is whole
-    auto removed = sink.remove_unleased(one.named->stored.name);
-    if (!removed) return std::move(removed).error();
-    *removed ? gone(*one.named) : need(one.manifest);
-  }
-  for (const named_blob& one : *blobs) {
-    if (one.name.is_manifest || one.name.part != part || needed.contains(one.stored.name) ||
-        damaged.contains(one.name.attempt))
-      continue;
-    status removed = sink.remove(one.stored.name);
-    if (!removed && removed.error().kind != error_kind::not_found) return std::move(removed).error();
-    gone(one);
-  }
-  return out;
 }
 
 }  // namespace checkrow::inline v0::detail

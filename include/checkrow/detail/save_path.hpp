@@ -4,7 +4,7 @@
 #include <checkrow/detail/attempt.hpp>
 #include <checkrow/detail/audit.hpp>
 #include <checkrow/detail/background.hpp>
-#include <checkrow/detail/blobs.hpp>
+#include <checkrow/detail/garbage_collector.hpp>
 #include <checkrow/detail/journal.hpp>
 #include <checkrow/detail/save_checks.hpp>
 #include <checkrow/detail/save_request.hpp>
@@ -272,8 +272,8 @@ class save_path {
 
   void collect(event told) {
     told.kind = event_kind::collected;
-    const auto gone = guarded_result("the sink", sink_->where(), [&] {
-      return collect_garbage(*sink_, settings.keep, settings.part, std::uint64_t(std::time(nullptr)));
+    const auto gone = guarded_result("the sink", where(), [&] {
+      return garbage_.collect(*sink_, settings.keep, settings.part, std::uint64_t(std::time(nullptr)));
     });
     if (gone)
       told.rows = gone->blobs, told.bytes = gone->bytes;
@@ -286,6 +286,7 @@ class save_path {
   any_strategy strategy_;
   std::unique_ptr<any_sink> sink_;
   std::unique_ptr<any_capture> capture_;
+  garbage_collector garbage_;
   std::atomic<bool> cancelled_{false};  ///< the running save, by a later one
   std::vector<small_copy> spare_;       ///< the last save's, for their memory
   std::shared_ptr<save_request> running_;
