@@ -65,8 +65,9 @@ def read_manifest(data, sequence, attempt):
     need(int(data[-19:-3], 16) == xxh3(data[:-32]), "the manifest's checksum is wrong")
     manifest = json.loads(data)
     need(manifest["format"] == "checkrow", "the manifest is of another format")
-    if manifest["version"] != 1 or manifest["incompatible_features"]:
-        raise Unsupported(f"version {manifest['version']}, features {manifest['incompatible_features']}")
+    if manifest["version"] != 1 or manifest["incompatible_features"] or len(manifest["parts"]) > 1:
+        raise Unsupported(f"version {manifest['version']}, features {manifest['incompatible_features']}, "
+                          f"{len(manifest['parts'])} parts")
     need(manifest["sequence"] == sequence and manifest["attempt"] == attempt, "the manifest has another blob's name")
     lists = [manifest["dense"], manifest["states"], manifest["tables"]]
     for group in lists + [table["columns"][1:] for table in manifest["tables"]]:
@@ -89,23 +90,23 @@ def read_segment(data, listed, manifest):
     attempt = bytes.fromhex(listed["attempt"])
     need(listed["name"] == f"{listed['sequence']:012}-{listed['attempt']}-p{listed['part']:04}.segment", "odd name")
     need(len(data) == listed["bytes"], f"{len(data)} bytes rather than {listed['bytes']}")
-    provisional = 1 if manifest["provisional"] else 0
-    header = SEGMENT_HEADER.pack(0x574F524B43454843, 64, 1, provisional, attempt, listed["part"], bytes(28))
-    need(data[:64] == header, "the header is wrong")
+    headers = [SEGMENT_HEADER.pack(0x574F524B43454843, 64, 1, provisional, attempt, listed["part"], bytes(28))
+               for provisional in (0, 1)]
+    need(data[:64] in headers, "the header is wrong")
 
     footer_at, footer_size, footer_hash, magic = TRAILER.unpack(data[-32:])
     need(magic == 0x444E454745535243 and footer_at + footer_size + 32 == len(data), "the trailer is wrong")
     footer = data[footer_at:-32]
     need(xxh3(footer) == footer_hash == int(listed["footer_hash"], 16), "the footer's hash is wrong")
     magic, head, size, count, _, incompatible, of_attempt, at, zero = FOOTER_HEADER.unpack_from(footer)
-    need((magic, head, size, of_attempt, at) == (0x54465243, 64, 80, attempt, footer_at), "the footer is wrong")
-    need(footer_size == 64 + 80 * count, "the footer has another size than its entries")
+    need((magic, of_attempt, at) == (0x54465243, attempt, footer_at), "the footer is wrong")
+    need(head >= 64 and size >= 80 and footer_size == head + size * count, "the footer has another size than its entries")
     need_zero(zero, "the end of the footer's header")
     if incompatible:
         raise Unsupported(f"segment feature bits {incompatible:#x}")
 
     position, rows = 64, 0
-    for entry in ENTRY.iter_unpack(footer[64:]):
+    for entry in (ENTRY.unpack_from(footer, head + size * i) for i in range(count)):
         need(entry[9] == position and entry[10] % 64 == 0, "chunks don't follow each other")
         yield read_chunk(data[position:position + entry[10]], entry, attempt, manifest)
         position += entry[10]
@@ -120,20 +121,21 @@ def read_chunk(chunk, entry, attempt, manifest):
      h_table, reserved, h_first, h_last, h_rows, ids_size, payload_size, h_position, h_attempt, h_payload_hash,
      h_head_hash, end) = CHUNK_HEADER.unpack_from(chunk)
     head, payload = chunk[:head_size], chunk[head_size:]
-    need((magic, header_size, version, column_size) == (0x4B435243, 128, 1, 32), "a chunk's header is wrong")
+    need(magic == 0x4B435243 and header_size >= 128 and column_size >= 32, "a chunk's header is wrong")
     need(xxh3(head[:104] + bytes(8) + head[112:]) == head_hash == h_head_hash, "the hash of a chunk's head is wrong")
     need(xxh3(payload) == payload_hash == h_payload_hash, "the hash of a chunk's payload is wrong")
-    if incompatible or id_space != 0 or flags > 1 or kind not in (ROWS, DENSE, STATE):
-        raise Unsupported(f"chunk of kind {kind}, id space {id_space}, flags {flags}, feature bits {incompatible:#x}")
+    if version != 1 or incompatible or id_space != 0 or flags > 1 or kind not in (ROWS, DENSE, STATE) or index_kind > 3:
+        raise Unsupported(f"chunk of version {version}, kind {kind}, id space {id_space}, flags {flags}, "
+                          f"index kind {index_kind}, feature bits {incompatible:#x}")
     need((h_table, h_kind, h_flags, h_first, h_last, h_rows, h_position, h_attempt)
          == (table, kind, flags, first, last, rows, position, attempt), "a chunk and its footer entry differ")
     need_zero(zero + end + bytes([reserved != 0]), "a reserved byte")
     need(rows and len(payload) == payload_size, "a chunk's sizes are wrong")
     need(payload_size <= 1 << 20 or rows == 1, "a payload is too large")
 
-    ids_at = aligned(128 + 32 * columns)
+    ids_at = aligned(header_size + column_size * columns)
     need(head_size == aligned(ids_at + ids_size), "the size of a chunk's head is wrong")
-    need_zero(head[128 + 32 * columns:ids_at] + head[ids_at + ids_size:], "padding of a chunk's head")
+    need_zero(head[header_size + column_size * columns:ids_at] + head[ids_at + ids_size:], "padding of a chunk's head")
     ids = read_ids(index_kind, head[ids_at:ids_at + ids_size], first, last, rows)
     need(len(ids) == rows and ids[0] == first and ids[-1] == last, "row ids don't match the chunk's header")
     need(k == 255 or first >> k == last >> k, "ids lie outside the range of 2^k")
@@ -152,7 +154,8 @@ def read_chunk(chunk, entry, attempt, manifest):
     arrays, at = [], 0
     for i, (element, width) in enumerate(expected):
         code, element_bytes = element["code"], element["bytes"]
-        c_codec, c_bits, c_code, c_bytes, zero3, c_width, zero4, offset, c_size = COLUMN.unpack_from(head, 128 + 32 * i)
+        c_codec, c_bits, c_code, c_bytes, zero3, c_width, zero4, offset, c_size = COLUMN.unpack_from(
+            head, header_size + column_size * i)
         need((c_code, c_bytes, c_width, offset) == (code, element_bytes, width, at), "a column descriptor is wrong")
         need_zero(zero3 + bytes([zero4 != 0]), "a reserved byte")
         need(i or (c_codec, c_bits) == (codec, bits), "the footer entry has another codec")
@@ -190,7 +193,6 @@ def read_ids(kind, data, first, last, rows):
     if kind == 2:  # gaps
         values = read_rice(data[1:], np.full(rows - 1, data[0]))
         return first + np.concatenate([[0], np.cumsum(values + 1)])
-    need(kind == 3, "unknown row ids")
     length_k, gap_k, runs = struct.unpack_from("<BBI", data)
     need(0 < runs <= rows <= 1 << 20, "more ids than runs may have")
     values = read_rice(data[6:], np.array([length_k, gap_k] * runs)[:-1])

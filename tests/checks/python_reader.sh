@@ -27,7 +27,9 @@ for strategy in full one_shot consecutive intermittent; do
   rm -rf "$here"
 done
 
-golden=tests/golden/format1-provisional
+"$python" tests/read_checkpoint.py tests/golden/format1-provisional/blobs >"$scratch/log" 2>&1 && grep -q '^checkpoint 1, step 7$' "$scratch/log" ||
+  { cat "$scratch/log" && fail "a checkpoint from before the freeze cannot be read"; }
+golden=tests/golden/format1
 "$python" tests/read_checkpoint.py "$golden/blobs" --dump "$scratch/golden" >/dev/null || fail "$golden cannot be read"
 diff -rq "$golden/expected" "$scratch/golden" || fail "$golden and the Python reader differ"
 

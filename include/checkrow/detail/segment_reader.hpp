@@ -94,9 +94,9 @@ class segment_reader {
     if (entry_->bytes < header.size() + trailer.size()) return wrong("the segment is too short to be one");
     if (status read = reader_->read(0, header); !read) return read;
     if (status read = reader_->read(entry_->bytes - trailer.size(), trailer); !read) return read;
-    const bool older = !format::provisional &&  // a delta may rest on a base from before the freeze
-                       header == format::segment_header(entry_->attempt, entry_->part, true);
-    if (header != expected && !older) return wrong("the segment's header is not what was written");
+    if (header != expected &&  // or from before the freeze, on which a later delta may rest
+        header != format::segment_header(entry_->attempt, entry_->part, true))
+      return wrong("the segment's header is not what was written");
     const auto place = format::read_trailer(trailer, entry_->bytes);
     if (!place || place->hash != entry_->footer_hash)
       return wrong("the segment's trailer is not what was written");

@@ -106,6 +106,10 @@ inline std::uint64_t write_head(const chunk_header& header, std::span<std::byte>
   if (load<id_space>(from + chunk_at::ids) != id_space::ordinal) return "a chunk has ids of another space";
   if (kind != chunk_kind::rows && kind != chunk_kind::dense && kind != chunk_kind::state)
     return "a chunk is of a kind that this version does not know";
+  if (load<index_kind>(from + chunk_at::index) > index_kind::runs)
+    return "a chunk's row ids are written in a way that this version does not know";
+  if ((load<std::uint8_t>(from + chunk_at::flags) & ~known_flags) != 0)
+    return "a chunk has a flag that this version does not know";
   return nullptr;
 }
 

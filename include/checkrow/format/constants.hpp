@@ -1,4 +1,4 @@
-// The numbers on disk. docs/format.md says where each stands; they are frozen once the format is.
+// The numbers on disk, which are frozen: docs/format.md says where each stands, and what may be added.
 #pragma once
 
 #include <array>
@@ -9,8 +9,8 @@
 namespace checkrow::inline v0::format {
 
 inline constexpr std::uint16_t version = 1;
-/// The format may still change; said in every manifest and segment until it is frozen.
-inline constexpr bool provisional = true;
+/// Said in every manifest and segment; true until the format was frozen.
+inline constexpr bool provisional = false;
 
 inline constexpr std::uint32_t chunk_magic = 0x4b435243;                // "CRCK"
 inline constexpr std::uint32_t footer_magic = 0x54465243;               // "CRFT"
@@ -56,7 +56,8 @@ enum class index_kind : std::uint8_t {
   runs = 3,    ///< Rice codes of runs of ids and of the gaps between them
 };
 
-inline constexpr std::uint8_t chunk_flag_aside = 1;  ///< reserved: rows copied aside, of no aligned range
+inline constexpr std::uint8_t chunk_flag_aside = 1;  ///< rows copied aside, within other chunks' ranges
+inline constexpr std::uint8_t known_flags = chunk_flag_aside;
 
 /// Feature bits that this version understands. Unknown compatible ones are skipped, incompatible ones
 /// refused.

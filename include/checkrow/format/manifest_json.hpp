@@ -117,6 +117,9 @@ inline constexpr std::size_t checksum_bytes = checksum_key.size() + 16 + checksu
       return checkrow::detail::make_error(
           error_kind::unsupported, {"table ", table.name, " has ids of the space \"", table.id_space, "\""},
           {name}, {"read it with a checkrow that knows that space"});
+  if (out.parts.size() > 1)
+    return checkrow::detail::make_error(error_kind::unsupported, {"the checkpoint has several parts"}, {name},
+                                        {"read it with a checkrow that knows how to put them together"});
   return out;
 }
 

@@ -19,12 +19,12 @@ struct footer_entry {
 
 /// The first bytes of a segment: known in full from the manifest, so that a flipped bit in them shows.
 [[nodiscard]] inline std::array<std::byte, segment_header_bytes> segment_header(
-    const attempt_id& attempt, std::uint32_t part, bool before_freeze = provisional) noexcept {
+    const attempt_id& attempt, std::uint32_t part, bool is_provisional = provisional) noexcept {
   std::array<std::byte, segment_header_bytes> out{};
   store(out.data(), segment_magic);
   store(out.data() + 8, std::uint16_t(segment_header_bytes));
   store(out.data() + 10, version);
-  store(out.data() + 12, std::uint32_t{before_freeze ? 1u : 0u});
+  store(out.data() + 12, std::uint32_t{is_provisional ? 1u : 0u});
   store(out.data() + 16, attempt);
   store(out.data() + 32, part);
   return out;
