@@ -41,7 +41,9 @@ struct greedy {
     constexpr int most = 1 << 20;
     const int usual = codec_bits == 8 ? 200 : codec_bits == 4 ? 45 : 25;
     const int count = bins <= 0 ? usual : bins < most ? bins : most;
-    return detail::greedy_grid(row, range, codec_bits, count, detail::greedy_turns(count, ratio));
+    const detail::trial_losses engine = detail::losses_of_engine();
+    return detail::greedy_grid(row, range, codec_bits, count, detail::greedy_turns(count, ratio),
+                               engine != nullptr ? engine : detail::plain_losses);
   }
 };
 

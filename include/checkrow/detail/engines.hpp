@@ -45,6 +45,16 @@ template <int Bits>
   return nullptr;
 }
 
+/// Null where the greedy search tries one grid after the other.
+[[nodiscard]] inline trial_losses losses_of_engine() noexcept {
+#if defined(__x86_64__)
+  const codec_engine engine = current_codec_engine();
+  if (engine == codec_engine::avx512) return avx512::greedy_losses;
+  if (engine == codec_engine::avx2) return avx2::greedy_losses;
+#endif
+  return nullptr;
+}
+
 /// Null where rows of half and bfloat16 are encoded one by one.
 template <int Bits, batch_kind Kind>
 [[nodiscard]] batch_encoder small_encoder_of(std::size_t width) noexcept {

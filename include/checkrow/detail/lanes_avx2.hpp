@@ -278,12 +278,12 @@ CHECKROW_LANES four unpack(ints packed) noexcept {
   }
 }
 
-// In this order.
 // clang-format off
 #include <checkrow/detail/lanes_encode.inc>
 #include <checkrow/detail/lanes_decode.inc>
 #include <checkrow/detail/refit_avx2.inc>
 #include <checkrow/detail/lanes_refit.inc>
+#include <checkrow/detail/lanes_greedy.inc>
 #include <checkrow/detail/small_avx2.inc>
 #include <checkrow/detail/lanes_small.inc>
 // clang-format on

@@ -273,12 +273,12 @@ CHECKROW_LANES four unpack(ints packed) noexcept {
            _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32(codes, 3))}};
 }
 
-// In this order.
 // clang-format off
 #include <checkrow/detail/lanes_encode.inc>
 #include <checkrow/detail/lanes_decode.inc>
 #include <checkrow/detail/refit_avx512.inc>
 #include <checkrow/detail/lanes_refit.inc>
+#include <checkrow/detail/lanes_greedy.inc>
 #include <checkrow/detail/small_avx512.inc>
 #include <checkrow/detail/lanes_small.inc>
 // clang-format on

@@ -48,6 +48,10 @@ struct block_trial {
 
 inline constexpr std::size_t loss_partials = 32;
 
+/// Writes the losses of a row, which has a range, on two trials.
+using trial_losses = void (*)(const float_row& row, const block_trial& one, const block_trial& other,
+                              float* losses) noexcept;
+
 // ------------------------------------------------------------------------------ the loops, each written once
 
 /// To [0, top], on bits: negative floats are negative integers, and the others have the order of integers.
