@@ -644,6 +644,67 @@ TEST_CASE("every byte of a segment counts") {
   CHECK(saved.restore());
 }
 
+TEST_CASE("a segment of a later version is read, which has more fields where they may be added") {
+  saved_checkpoint saved;
+  const auto put = [](bytes_type& to, std::span<const std::byte> from, std::size_t at_least) {
+    to.insert(to.end(), from.begin(), from.end());
+    to.resize(std::max(to.size(), at_least), std::byte{0xee});
+  };
+  constexpr std::uint16_t header = 200, footer_header = 72, footer_entry = 96;
+  constexpr std::uint8_t descriptor = 40;
+  bytes_type out(saved.segment.begin(), saved.segment.begin() + format::segment_header_bytes), footer;
+  put(footer, std::span(saved.segment).subspan(saved.footer_at, format::footer_header_bytes), footer_header);
+  for (std::size_t i = 0; i < saved.entries.size(); ++i) {
+    const format::footer_entry& entry = saved.entries[i];
+    const auto old = std::span(saved.segment).subspan(entry.offset, entry.bytes);
+    const auto columns = format::load<std::uint16_t>(old.data() + format::chunk_at::columns);
+    bytes_type head;
+    put(head, old.first(format::chunk_header_bytes), header);
+    for (std::size_t c = 0; c < columns; ++c)
+      put(head, old.subspan(format::chunk_header_bytes + c * format::chunk_column_bytes, 32),
+          header + (c + 1) * descriptor);
+    head.resize(format::aligned(head.size()));
+    const std::size_t ids_at =
+        format::aligned(format::chunk_header_bytes + columns * format::chunk_column_bytes);
+    put(head, old.subspan(ids_at, entry.head_bytes - ids_at), 0);
+    format::store(head.data() + format::chunk_at::header_bytes, header);
+    format::store(head.data() + format::chunk_at::column_bytes, descriptor);
+    format::store(head.data() + format::chunk_at::position, std::uint64_t{out.size()});
+    const std::uint64_t head_hash = format::hash_head(head);
+    format::store(head.data() + format::chunk_at::head_hash, head_hash);
+    const std::size_t listed = footer.size();
+    put(footer,
+        std::span(saved.segment)
+            .subspan(saved.footer_at + format::footer_header_bytes + i * format::footer_entry_bytes,
+                     format::footer_entry_bytes),
+        listed + footer_entry);
+    const std::uint64_t numbers[] = {out.size(), head.size() + entry.bytes - entry.head_bytes, head.size(),
+                                     head_hash};
+    std::memcpy(footer.data() + listed + 40, numbers, sizeof numbers);
+    put(out, head, 0);
+    put(out, old.subspan(entry.head_bytes), 0);
+  }
+  format::store(footer.data() + 4, footer_header);
+  format::store(footer.data() + 6, footer_entry);
+  format::store(footer.data() + 40, std::uint64_t{out.size()});
+  format::manifest changed = saved.manifest;
+  changed.segments[0].footer_hash = format::hash(footer);
+  const std::uint64_t trailer[] = {out.size(), footer.size(), changed.segments[0].footer_hash,
+                                   format::segment_end_magic};
+  put(out, footer, 0);
+  put(out, std::as_bytes(std::span(trailer)), 0);
+  changed.segments[0].bytes = out.size();
+  saved.sink.put(saved.segment_name, out);
+  saved.put_text(saved.manifest_name, format::write_manifest(changed));
+  small_model model(saved.sink, 1), again(saved.sink, 1), expected(memory{});
+  REQUIRE(model.ckpt.restore());
+  saved.sink.put(saved.segment_name, saved.segment);
+  saved.put_text(saved.manifest_name, format::write_manifest(saved.manifest));
+  REQUIRE(again.ckpt.restore());
+  CHECK(model == again);
+  CHECK(!(model == expected));
+}
+
 TEST_CASE("a segment has to be as long as it was") {
   saved_checkpoint saved;
   for (std::size_t size = 0; size <= saved.segment.size() + 65; ++size) {
