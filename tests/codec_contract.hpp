@@ -214,8 +214,8 @@ inline std::uint64_t float_environment() { return __builtin_ia32_stmxcsr(); }
 inline void set_float_environment(std::uint64_t to) { __builtin_ia32_ldmxcsr(static_cast<unsigned>(to)); }
 inline constexpr std::uint64_t sticky_flags = 0x3f;
 #elif defined(__aarch64__)
-inline constexpr std::uint64_t float_environments[] = {1 << 24, 2 << 22, 3 << 22,
-                                                       1 << 25};  // and default NaN
+inline constexpr std::uint64_t float_environments[] = {1 << 24, 2 << 22, 3 << 22, 1 << 25,
+                                                       1 << 26};  // and default NaN, other halves
 inline std::uint64_t float_environment() {
   std::uint64_t now;
   asm volatile("mrs %0, fpcr" : "=r"(now));

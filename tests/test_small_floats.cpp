@@ -167,30 +167,32 @@ TEST_CASE("half and bfloat16 widen exactly and narrow to the nearest, half to ev
   CHECK(detail::narrow_half(1e30f) == 0x7c00);
 }
 
-#if defined(__x86_64__)
 // What the engines' loops are made of, at every element; compiled for each engine.
-#define SMALL_LOOPS(name, engine, cpu)                                                                   \
-  [[gnu::target(cpu)]] void name(small_type type, const std::uint16_t* from, float* to, std::size_t n) { \
-    for (std::size_t i = 0; i < n; i += detail::engine::lanes)                                           \
-      detail::engine::store(                                                                             \
-          reinterpret_cast<std::byte*>(to + i),                                                          \
-          detail::engine::small_elements{type}.at(reinterpret_cast<const std::byte*>(from + i)));        \
-  }                                                                                                      \
-  [[gnu::target(cpu)]] void name(small_type type, const float* from, std::uint16_t* to, float* rounded,  \
-                                 std::size_t n) {                                                        \
-    constexpr std::size_t lanes = detail::engine::lanes;                                                 \
-    const detail::engine::small_elements elements{type};                                                 \
-    for (std::size_t i = 0; i < n; i += 2 * lanes) {                                                     \
-      const auto a = detail::engine::load(reinterpret_cast<const std::byte*>(from + i));                 \
-      const auto b = detail::engine::load(reinterpret_cast<const std::byte*>(from + i + lanes));         \
-      detail::engine::store(reinterpret_cast<std::byte*>(to + i), elements.narrow(a, b));                \
-      detail::engine::store(reinterpret_cast<std::byte*>(rounded + i), elements.rounded(a));             \
-      detail::engine::store(reinterpret_cast<std::byte*>(rounded + i + lanes), elements.rounded(b));     \
-    }                                                                                                    \
+#define SMALL_LOOPS(name, engine, cpu)                                                                  \
+  cpu void name(small_type type, const std::uint16_t* from, float* to, std::size_t n) {                 \
+    for (std::size_t i = 0; i < n; i += detail::engine::lanes)                                          \
+      detail::engine::store(                                                                            \
+          reinterpret_cast<std::byte*>(to + i),                                                         \
+          detail::engine::small_elements{type}.at(reinterpret_cast<const std::byte*>(from + i)));       \
+  }                                                                                                     \
+  cpu void name(small_type type, const float* from, std::uint16_t* to, float* rounded, std::size_t n) { \
+    constexpr std::size_t lanes = detail::engine::lanes;                                                \
+    const detail::engine::small_elements elements{type};                                                \
+    for (std::size_t i = 0; i < n; i += 2 * lanes) {                                                    \
+      const auto a = detail::engine::load(reinterpret_cast<const std::byte*>(from + i));                \
+      const auto b = detail::engine::load(reinterpret_cast<const std::byte*>(from + i + lanes));        \
+      detail::engine::store(reinterpret_cast<std::byte*>(to + i), elements.narrow(a, b));               \
+      detail::engine::store(reinterpret_cast<std::byte*>(rounded + i), elements.rounded(a));            \
+      detail::engine::store(reinterpret_cast<std::byte*>(rounded + i + lanes), elements.rounded(b));    \
+    }                                                                                                   \
   }
-SMALL_LOOPS(convert_avx2, avx2, "avx2,fma,f16c")
+#if defined(__x86_64__)
+SMALL_LOOPS(convert_avx2, avx2, [[gnu::target("avx2,fma,f16c")]])
 SMALL_LOOPS(convert_avx512, avx512,
-            "avx2,fma,f16c,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")
+            [[gnu::target("avx2,fma,f16c,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]])
+#elif defined(__aarch64__)
+SMALL_LOOPS(convert_neon, neon, )
+#endif
 #undef SMALL_LOOPS
 
 /// All values of a type, and back from the points half way between them and from their neighbours.
@@ -230,13 +232,18 @@ std::size_t wrong_conversions(small_type type, Widen&& widen, Narrow&& narrow) {
 TEST_CASE("Engines widen and narrow half and bfloat16 as the scalar code does") {
   for (const small_type type : {small_type::half, small_type::bfloat16}) {
     const auto check = [&](auto widen, auto narrow) { CHECK(wrong_conversions(type, widen, narrow) == 0); };
+#if defined(__x86_64__)
     if (has_codec_engine(codec_engine::avx2))
       check([](auto... a) { convert_avx2(a...); }, [](auto... a) { convert_avx2(a...); });
     if (has_codec_engine(codec_engine::avx512))
       check([](auto... a) { convert_avx512(a...); }, [](auto... a) { convert_avx512(a...); });
+#elif defined(__aarch64__)
+    check([](auto... a) { convert_neon(a...); }, [](auto... a) { convert_neon(a...); });
+#else
+    static_cast<void>(check);
+#endif
   }
 }
-#endif
 
 /// Bytes and decoded rows of each engine are those of the scalar one: rows side by side, with gaps at odd
 /// addresses, gathered, and decoded past the caches.
@@ -358,9 +365,9 @@ TEMPLATE_TEST_CASE("Engines do usual half and bfloat16 rows themselves", "[codec
                    symmetric_4, refit_2, refit_8) {
   constexpr auto kind = TestType::id == refit::id ? detail::batch_kind::refit : detail::batch_kind::uniform;
   for_both_types([](element_type element) {
-    for (const codec_engine engine : {codec_engine::avx2, codec_engine::avx512}) {
+    for (const codec_engine engine : codec_engines) {
       const codec_contract::forced_engine forced(engine);
-      if (!forced) continue;
+      if (!forced || engine == codec_engine::scalar) continue;
       const small_rows rows = rounded_rows(element, 6, 64, 50, static_cast<int>(row_kinds::kind::gauss));
       const detail::section_layout at(rows.shape(), rows.count, TestType::bits);
       bytes out(TestType{}.bound(rows.shape(), rows.count));
@@ -381,7 +388,7 @@ TEMPLATE_TEST_CASE("Engines do usual half and bfloat16 rows themselves", "[codec
 
 TEMPLATE_TEST_CASE("The float environment has no say in half and bfloat16 rows", "[codec]", uniform<4>,
                    uniform<8>, symmetric_3, refit_2) {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
   for_both_types([](element_type element) {
     for (const codec_engine engine : codec_engines) {
       const codec_contract::forced_engine forced(engine);
@@ -389,14 +396,14 @@ TEMPLATE_TEST_CASE("The float environment has no say in half and bfloat16 rows",
       const small_rows rows = rounded_rows(element, 31, 300, 40);
       bytes usual;
       const small_rows decoded = round_trip(TestType{}, rows, usual);
-      for (const unsigned environment : {0x9fc0u, 0x3f80u, 0x7f80u}) {  // FTZ and DAZ; round down; to zero
+      for (const std::uint64_t environment : codec_contract::float_environments) {
         small_rows back = rows;
         bytes other(TestType{}.bound(rows.shape(), rows.count));
-        const unsigned before = __builtin_ia32_stmxcsr();
-        __builtin_ia32_ldmxcsr(environment);
+        const std::uint64_t before = codec_contract::float_environment();
+        codec_contract::set_float_environment(environment);
         other.resize(TestType{}.encode(rows.shape(), rows.view(), rows.count, other.data()));
         const bool good = TestType{}.decode(rows.shape(), other, rows.count, back.span());
-        __builtin_ia32_ldmxcsr(before);
+        codec_contract::set_float_environment(before);
         REQUIRE(good);
         REQUIRE(other == usual);
         REQUIRE(back.values == decoded.values);

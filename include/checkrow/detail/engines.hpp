@@ -70,6 +70,10 @@ template <int Bits, batch_kind Kind>
     if (engine == codec_engine::avx2 && width <= avx2::refit_limit_of(Bits))
       return avx2::encode_small_refit<Bits>;
   }
+#elif defined(__aarch64__)
+  if (current_codec_engine() != codec_engine::neon) return nullptr;
+  if constexpr (Kind != batch_kind::refit) return neon::encode_small;
+  if (width <= neon::refit_limit_of(Bits)) return neon::encode_small_refit<Bits>;
 #endif
   return nullptr;
 }
@@ -80,6 +84,8 @@ template <int Bits, batch_kind Kind>
   const codec_engine engine = current_codec_engine();
   if (engine == codec_engine::avx512) return avx512::decode_small;
   if (engine == codec_engine::avx2) return avx2::decode_small;
+#elif defined(__aarch64__)
+  if (current_codec_engine() == codec_engine::neon) return neon::decode_small;
 #endif
   return nullptr;
 }

@@ -1,7 +1,7 @@
 // Eight lanes, in pairs of registers: the vocabulary that the lanes_*.inc are written in, for 64-bit Arm.
 //
 // To compilers most intrinsics here are plain operations on vectors, which they contract, reorder and
-// approximate as their flags allow. So whatever rounds, or looks at NaN, is an instruction.
+// approximate as their flags allow. So what they could change is an instruction.
 #pragma once
 
 #if defined(__aarch64__)
@@ -209,6 +209,8 @@ CHECKROW_LANES floats unpack_high(floats a, floats b) noexcept { return {a.high,
 #include <checkrow/detail/lanes_decode.inc>
 #include <checkrow/detail/refit_neon.inc>
 #include <checkrow/detail/lanes_refit.inc>
+#include <checkrow/detail/small_neon.inc>
+#include <checkrow/detail/lanes_small.inc>
 // clang-format on
 
 }  // namespace checkrow::inline v0::detail::neon
