@@ -48,13 +48,23 @@ extern "C" int pthread_cond_clockwait(pthread_cond_t* on, pthread_mutex_t* mutex
   return ETIMEDOUT;
 }
 
+// All forms, since a sanitizer has its own of each.
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return memories.strikes() ? nullptr : std::malloc(bytes);
+}
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
-  void* const got = memories.strikes() ? nullptr : std::malloc(bytes);
+  void* const got = operator new(bytes, std::nothrow);
   if (got == nullptr) throw std::bad_alloc();
   return got;
 }
+void* operator new[](std::size_t bytes) { return operator new(bytes); }
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+  return operator new(bytes, std::nothrow);
+}
 [[gnu::noinline]] void operator delete(void* bytes) noexcept { std::free(bytes); }
-[[gnu::noinline]] void operator delete(void* bytes, std::size_t) noexcept { std::free(bytes); }
+void operator delete(void* bytes, std::size_t) noexcept { operator delete(bytes); }
+void operator delete[](void* bytes) noexcept { operator delete(bytes); }
+void operator delete[](void* bytes, std::size_t) noexcept { operator delete(bytes); }
 
 #include <checkrow/checkrow.hpp>
 
