@@ -198,6 +198,7 @@ SMALL_LOOPS(convert_neon, neon, )
 /// All values of a type, and back from the points half way between them and from their neighbours.
 template <class Widen, class Narrow>
 std::size_t wrong_conversions(small_type type, Widen&& widen, Narrow&& narrow) {
+  const detail::default_float_environment environment;
   std::vector<std::uint16_t> values(0x10000);
   std::iota(values.begin(), values.end(), 0);
   std::vector<float> wide(values.size());
