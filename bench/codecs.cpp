@@ -332,6 +332,24 @@ void measure_gather(const Codec& codec, std::size_t dim, double dirty, const buf
   }
 }
 
+/// Reads it all, and does as little else as can be.
+[[nodiscard]] std::uint64_t read_all(const std::byte* from, std::size_t bytes) {
+  std::uint64_t all = 0;
+#if defined(__x86_64__)
+  __m128i sums[8] = {};
+  for (std::size_t at = 0; at < bytes; at += sizeof sums)
+    for (std::size_t i = 0; i < 8; ++i)
+      sums[i] = _mm_xor_si128(sums[i], _mm_load_si128(reinterpret_cast<const __m128i*>(from + at + 16 * i)));
+  for (const __m128i one : sums) all ^= static_cast<std::uint64_t>(_mm_cvtsi128_si64(one));
+#else
+  std::uint64_t sums[8] = {};
+  for (std::size_t at = 0; at < bytes; at += sizeof sums)
+    for (std::size_t i = 0; i < 8; ++i) sums[i] ^= format::load<std::uint64_t>(from + at + 8 * i);
+  for (const std::uint64_t one : sums) all ^= one;
+#endif
+  return all;
+}
+
 /// What memory itself allows, as multiples of memcpy's speed: reading only, and writing only, past the caches
 /// too.
 void measure_memory(const buffers& memory, const settings& chosen, std::FILE* json) {
@@ -348,12 +366,7 @@ void measure_memory(const buffers& memory, const settings& chosen, std::FILE* js
       }
     };
     each(copies, [](const std::byte* from, std::byte* to) { std::memcpy(to, from, piece_bytes); });
-    each(reads, [&](const std::byte* from, std::byte*) {
-      std::uint64_t sum[8] = {};  // a line's, which the compiler makes vectors
-      for (std::size_t at = 0; at < piece_bytes; at += sizeof sum)
-        for (std::size_t i = 0; i < 8; ++i) sum[i] ^= format::load<std::uint64_t>(from + at + 8 * i);
-      for (const std::uint64_t one : sum) kept = kept ^ one;
-    });
+    each(reads, [&](const std::byte* from, std::byte*) { kept = kept ^ read_all(from, piece_bytes); });
     each(writes, [&](const std::byte*, std::byte* to) { std::memset(to, round + 1, piece_bytes); });
 #if defined(__x86_64__)
     each(streams, [&](const std::byte*, std::byte* to) {
