@@ -15,7 +15,7 @@ need() {  # package, then a command that succeeds where it is there
   shift
   "$@" >/dev/null 2>&1 || missing+=("$package")
 }
-at_least() { [ "$(printf '%s\n' "$1" "$2" | sort -V | head -1)" = "$1" ]; }
+at_least() { [ "$(printf '%s\n' "$1" "$2" | sort -V | sed -n 1p)" = "$1" ]; }
 has_cmake() { at_least 3.25 "$(cmake --version | awk 'NR == 1 { print $3 }')"; }
 has_gcc() { at_least 12 "$(g++ -dumpversion)"; }
 has_header() { echo "#include <$1>" | g++ -std=c++20 -E -x c++ -; }

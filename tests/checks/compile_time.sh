@@ -14,7 +14,7 @@ measure() {  # what, source, target in seconds, most in seconds
       fail "$2 does not compile"
     fi
   done
-  spent=$(sort -n "$scratch/spent" | head -1)
+  spent=$(sort -n "$scratch/spent" | sed -n 1p)
   rm "$scratch/spent"
   echo "figure: compiling $1 at -O2: $spent s (target $3 s)"
   if awk -v spent="$spent" -v most="$4" 'BEGIN { exit spent <= most }'; then
