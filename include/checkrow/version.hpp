@@ -18,6 +18,18 @@
 #define CHECKROW_EXCEPTIONS 0
 #endif
 
+/// By default every body is inline. A program of many files may compile those that depend on no template
+/// argument once: define CHECKROW_SEPARATE_COMPILATION for all of its files (the CMake target
+/// checkrow::compiled does), and include <checkrow/source.hpp> in one. Bodies are in checkrow/source/, marked
+/// CHECKROW_INLINE.
+#if defined(CHECKROW_SEPARATE_COMPILATION)
+#define CHECKROW_HEADER_ONLY 0
+#define CHECKROW_INLINE
+#else
+#define CHECKROW_HEADER_ONLY 1
+#define CHECKROW_INLINE inline
+#endif
+
 static_assert(std::endian::native == std::endian::little,
               "checkrow: the format is little-endian and is written from memory; this target is not");
 
