@@ -4,8 +4,7 @@
 #include <checkrow/capture/copy_on_touch.hpp>
 #include <checkrow/capture/stop_and_copy.hpp>
 #include <checkrow/codecs/builtin.hpp>
-#include <checkrow/detail/rebind.hpp>
-#include <checkrow/detail/restore_path.hpp>
+#include <checkrow/detail/paths.hpp>
 #include <checkrow/due.hpp>
 #include <checkrow/policies.hpp>
 #include <checkrow/strategies/intermittent.hpp>
@@ -77,12 +76,9 @@ class checkpointer : private detail::table_owner {
   template <element_range Values>
   [[nodiscard]] status try_dense(std::string name, Values&& values) {
     using value = std::remove_cv_t<std::ranges::range_value_t<Values>>;
-    if (path_.gate.inside()) return inside("dense");
-    const auto lock = hold();
-    return detail::add(path_.model,
-                       detail::registered_dense{std::move(name), element_traits<value>::type,
-                                                std::uint8_t{sizeof(value)}, std::ranges::size(values),
-                                                reinterpret_cast<std::byte*>(std::ranges::data(values))});
+    return paths_.add(detail::registered_dense{std::move(name), element_traits<value>::type,
+                                               std::uint8_t{sizeof(value)}, std::ranges::size(values),
+                                               reinterpret_cast<std::byte*>(std::ranges::data(values))});
   }
 
   /// Registers a state of the trainer: a trivially copyable object, or one with save_state() -> range of
@@ -90,15 +86,13 @@ class checkpointer : private detail::table_owner {
   /// boundary.
   template <class T>
   [[nodiscard]] status try_state(std::string name, T& state) {
-    if (path_.gate.inside()) return inside("state");
-    const auto lock = hold();
-    return detail::add(path_.model, detail::register_state(std::move(name), state));
+    return paths_.add(detail::register_state(std::move(name), state));
   }
 
   // ---------------------------------------------------------------------------------------------- training
 
   /// Opens a batch scope; see batch_scope.
-  [[nodiscard]] batch_scope batch() { return batch_scope(path_.gate); }
+  [[nodiscard]] batch_scope batch() { return batch_scope(paths_.gate()); }
 
   /// Is a save due at this step (batches done) and number of samples? True for exactly one caller each time.
   [[nodiscard]] bool due(std::uint64_t step, std::uint64_t samples = 0) noexcept {
@@ -115,26 +109,13 @@ class checkpointer : private detail::table_owner {
   /// returns; encoding and writing go on behind. A failure of the save is in the ticket, told to the
   /// observer, and thrown by its wait() and by finish(): the rows stay dirty, so the next save has them.
   /// Misuse: called inside a batch scope of the same thread.
-  [[nodiscard]] result<ticket> try_save(std::uint64_t step) {
-    const auto asked = detail::steady_clock::now();
-    if (path_.gate.inside()) return inside("save");
-    const std::lock_guard lock(mutex_);
-    return detail::guarded_result("saving", "", [&]() -> result<ticket> {
-      if (!path_.make_way()) return path_.skip(step);
-      fresh_ = false;
-      return path_.save(step, asked);
-    });
-  }
+  [[nodiscard]] result<ticket> try_save(std::uint64_t step) { return paths_.save(step); }
 
   /// Waits until everything saved is durable; an error where the last save is not. May be called again.
-  [[nodiscard]] status try_finish() {
-    if (path_.gate.inside()) return inside("finish");
-    const auto lock = hold();
-    return path_.last_ticket == nullptr ? status{} : ticket(path_.last_ticket).try_wait();
-  }
+  [[nodiscard]] status try_finish() { return paths_.finish(); }
 
   /// What was done so far. From any thread, at any time.
-  [[nodiscard]] statistics snapshot() const { return path_.events.snapshot(); }
+  [[nodiscard]] statistics snapshot() const { return paths_.snapshot(); }
 
   // -------------------------------------------------------------------------------------------- restoring
 
@@ -144,22 +125,10 @@ class checkpointer : private detail::table_owner {
   /// schema differs; names that do not exist; a load_state() refused), unsupported (a codec, version or
   /// option), io. The text says whether the model's contents are undefined.
   [[nodiscard]] result<std::optional<restored>> try_restore(const restore_options& asked = {}) {
-    if (path_.gate.inside()) return inside("restore");
-    const auto lock = hold();
-    bool touched = !fresh_;
-    for (const auto& table : path_.model.tables) touched |= table->dirty() != 0;
-    auto found = [&] {
-      const detail::closed_gate boundary(path_.gate);
-      detail::restore_path restore(path_, asked, touched);
-      return detail::guarded_result("restoring", path_.where(), [&] { return restore.run(); });
-    }();
-    if (!found) path_.notify({.kind = event_kind::failed, .why = &found.error()});
-    if (found && *found) {
-      fresh_ = false;
-      const bool whole = asked.tables.empty() && !asked.rows;
-      if constexpr (!std::same_as<due_type, never_due>)
-        if (whole) timer_.restart((*found)->step);
-    }
+    auto found = paths_.restore(asked);
+    const bool whole = found && *found && asked.tables.empty() && !asked.rows;
+    if constexpr (!std::same_as<due_type, never_due>)
+      if (whole) timer_.restart((*found)->step);
     return found;
   }
 
@@ -201,10 +170,10 @@ class checkpointer : private detail::table_owner {
   checkpointer(std::tuple<Args...>& args, std::unique_ptr<typename capture::staging> staging)
       : tracker_(take<tracker>(args)),
         capture_(staging.get()),
-        path_(std::make_unique<detail::erased_codecs<codecs>>(take_codecs(args)),
-              detail::erase(take<strategy_type>(args)),
-              std::make_unique<detail::erased_sink<sink_type>>(take<sink_type>(args)), std::move(staging),
-              take<options>(args), take<observer>(args)),
+        paths_(std::make_unique<detail::erased_codecs<codecs>>(take_codecs(args)),
+               detail::erase(take<strategy_type>(args)),
+               std::make_unique<detail::erased_sink<sink_type>>(take<sink_type>(args)), std::move(staging),
+               take<options>(args), take<observer>(args)),
         timer_(take<due_type>(args)) {}
 
   /// The argument of that type, or a default one.
@@ -242,56 +211,26 @@ class checkpointer : private detail::table_owner {
     return dim > 0xffffffff ? 0 : std::uint32_t(dim);
   }
 
-  /// One call at a time, with the background thread idle.
-  [[nodiscard]] std::unique_lock<std::mutex> hold() {
-    std::unique_lock lock(mutex_);
-    path_.wait_idle();
-    return lock;
-  }
-
-  [[nodiscard]] static error inside(const char* call) {
-    return detail::make_error(error_kind::misuse,
-                              {call, " inside a batch scope of the same thread would wait for itself"}, {},
-                              {"end() the scope first"});
-  }
-
   [[nodiscard]] result<table_type> add_table(std::string name, const column& weights, std::uint64_t dim,
                                              const table_options& with) {
-    if (dim == 0 || dim > 0xffffffff || weights.elements % dim != 0)
-      return detail::make_error(error_kind::misuse, {weights.elements, " weights are no rows of dim ", dim},
-                                {"table ", name}, {"the weights' size has to be rows times dim"});
-    auto described = detail::register_table(std::move(name), weights, weights.elements / dim, with);
-    if (!described) return std::move(described).error();
-    if (status fits = detail::check_codecs(path_.codecs(), *described); !fits) return std::move(fits).error();
-    if (path_.gate.inside()) return inside("table");
-    const auto lock = hold();
-    const std::string registered = described->name;
-    auto table = std::make_unique<detail::tracked_table<tracker, capture>>(
-        *std::move(described), tracker_, strategy_type::cursors, *capture_, path_.gate,
-        static_cast<detail::table_owner&>(*this));
-    auto& stable = *table;
-    if (!detail::insert_by_name(
-            path_.model.tables, std::move(table), [](const auto& t) -> const auto& { return t->name; }))
-      return detail::name_taken("table", registered);
-    path_.parent = nullptr;
-    return table_type(stable);
+    using made = detail::tracked_table<tracker, capture>;
+    const auto added = paths_.add_table(std::move(name), weights, dim, with, [&](auto&& described) {
+      return std::make_unique<made>(std::move(described), tracker_, strategy_type::cursors, *capture_,
+                                    paths_.gate(), static_cast<detail::table_owner&>(*this));
+    });
+    if (!added) return added.error();
+    return table_type(static_cast<made&>(**added));
   }
 
   [[nodiscard]] status rebind(detail::model_table& table, const column& weights,
                               const std::vector<column>& others) override {
-    if (path_.gate.inside()) return inside("rebind");
-    const auto lock = hold();
-    const detail::closed_gate boundary(path_.gate);
-    return detail::guarded("the tracker", table.name,
-                           [&] { return detail::rebind_table(path_, table, weights, others); });
+    return paths_.rebind(table, weights, others);
   }
 
   tracker tracker_;
-  typename capture::staging* capture_;  ///< the path has it
-  detail::save_path path_;
+  typename capture::staging* capture_;  ///< the paths have it
+  detail::paths paths_;
   typename timer_of<due_type>::type timer_;
-  std::mutex mutex_;
-  bool fresh_ = true;  ///< nothing was saved or restored yet
 };
 
 template <class... Ps>

@@ -3,3 +3,4 @@
 #pragma once
 
 #include <checkrow/checkrow.hpp>
+#include <checkrow/source/paths.hpp>
