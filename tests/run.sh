@@ -35,6 +35,8 @@ case $sanitizer in "") preset=dev ;; address) preset=asan ;; thread) preset=tsan
 [ -n "$jobs" ] || jobs=$(jobs_that_fit)
 build=build/$preset
 [ $compiler = gcc ] || build=build/$preset-$compiler
+compiled=ON # but clang's unit tests are header-only throughout
+[ $compiler = gcc ] || compiled=OFF
 
 # The closing line; exits by it.
 finish() {  # passed failed skipped
@@ -76,6 +78,7 @@ started=$SECONDS
 log=$(mktemp)
 # (The examples and benchmarks need more packages; their own run.sh build them.)
 if ! cmake --preset $preset -B "$build" -DCMAKE_CXX_COMPILER=$cxx -DCHECKROW_LONG_TESTS=$long \
+  -DCHECKROW_TESTS_COMPILED=$compiled \
   -DCHECKROW_BUILD_EXAMPLES=OFF -DCHECKROW_BUILD_BENCH=OFF >"$log" 2>&1; then
   cat "$log"
   finish 0 1 0

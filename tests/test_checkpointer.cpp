@@ -1,4 +1,5 @@
 // Saving and restoring as a trainer sees it.
+#include <checkrow/detail/blobs.hpp>
 #include <thread>
 
 #include "catch_shim.hpp"

@@ -1,6 +1,8 @@
 // The format on disk: row ids, manifests, segments, untrusted bytes in all of them, and golden checkpoints.
 #include <algorithm>
 #include <checkrow/checkrow.hpp>
+#include <checkrow/detail/blobs.hpp>
+#include <checkrow/format/segment.hpp>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

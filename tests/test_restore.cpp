@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <checkrow/detail/page_buffer.hpp>
 #include <filesystem>
 #include <fstream>
 

@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <checkrow/detail/garbage_collector.hpp>
 #include <csignal>
 #include <filesystem>
 #include <fstream>

@@ -5,10 +5,10 @@
 export CCACHE_DISABLE=1
 
 failed=0
-measure() {  # what, source, target in seconds, most in seconds
+measure() {  # what, source, target in seconds, most in seconds, options...
   local spent
   TIMEFORMAT='%U'
-  if ! { time "${compile[@]}" -O2 -c "$2" -o "$scratch/object" 2>"$scratch/log"; } 2>"$scratch/spent"; then
+  if ! { time "${compile[@]}" -O2 "${@:5}" -c "$2" -o "$scratch/object" 2>"$scratch/log"; } 2>"$scratch/spent"; then
     head -30 "$scratch/log"
     fail "$2 does not compile"
   fi
@@ -21,5 +21,8 @@ measure() {  # what, source, target in seconds, most in seconds
 }
 
 measure "the umbrella and one checkpointer" tests/compile_time/umbrella.cpp 8 32
+measure "the same, with the library's bodies compiled apart" tests/compile_time/umbrella.cpp 8 16 \
+  -DCHECKROW_SEPARATE_COMPILATION
+measure "those bodies, once a program" tests/compile_time/source.cpp 20 40 -DCHECKROW_SEPARATE_COMPILATION
 measure "table.hpp alone" tests/compile_time/table.cpp 1.5 1.5
 [ $failed = 0 ] || fail "compiling takes too long"

@@ -1,14 +1,23 @@
 #!/usr/bin/env bash
-# Two translation units that include every header link into one program: a missing `inline` would not.
+# Two units that include every header link into one program: a missing `inline` would not. Again with separate
+# compilation, where a third unit has the bodies: one that is missing there, or not left out elsewhere, would not.
 . "$(dirname "$0")/common.sh"
 
-headers | sed 's/.*/#include <&>/' >"$scratch/all.hpp"
-for unit in a b; do
-  { cat "$scratch/all.hpp"; [ $unit = a ] && echo 'int main() {}'; true; } >"$scratch/$unit.cpp"
-done
+headers | sed 's/.*/#include <&>/' | cat - tests/compile_time/umbrella.cpp >"$scratch/inline.cpp"
+grep -v 'checkrow/source[./]' "$scratch/inline.cpp" >"$scratch/separate.cpp"
+echo '#include <checkrow/source.hpp>' >"$scratch/bodies.cpp"
 
-object() { $command_line -O0 -c "$1" -o "$1.o"; }
-printf '%s\n' "$scratch/a.cpp" "$scratch/b.cpp" | in_parallel object || fail "the headers do not compile together"
-"${compile[@]}" "$scratch"/*.o -o "$scratch/linked" || fail "the headers do not link twice"
-"$scratch/linked"
-echo "two units with $(headers | wc -l) headers each link into one program"
+object() {
+  case $1 in *inline.cpp) ;; *) command_line+=" -DCHECKROW_SEPARATE_COMPILATION" ;; esac
+  $command_line -O0 -c "$1" -o "${1%.cpp}.o"
+}
+ls "$scratch"/*.cpp | in_parallel object || fail "the headers do not compile together"
+
+linked() {  # how, bodies...: the unit's object, and the same object with another main, make a program
+  objcopy --redefine-sym main=another "$scratch/$1.o" "$scratch/$1_again.o"
+  "${compile[@]}" "$scratch/$1.o" "$scratch/$1_again.o" "${@:2}" -o "$scratch/$1" || fail "the headers do not link twice ($1)"
+  (cd "$scratch" && "./$1") || fail "the program does not run ($1)"
+}
+linked inline
+linked separate "$scratch/bodies.o"
+echo "two units with $(headers | wc -l) headers each link into one program, with inline and with separate bodies"

@@ -10,7 +10,9 @@ consume() {  # name, options...
   shift
   "$CMAKE" -G Ninja -S tests/consumer -B "$scratch/$name" -DCMAKE_CXX_COMPILER="$CXX" "$@" >"$scratch/log" 2>&1 &&
     "$CMAKE" --build "$scratch/$name" >>"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "$name"; }
-  (cd "$scratch" && "$scratch/$name/consumer") || fail "the consumer ($name) does not run"
+  for program in consumer consumer_compiled; do
+    (cd "$scratch" && "$scratch/$name/$program") || fail "the $program ($name) does not run"
+  done
 }
 
 consume find_package -DCMAKE_PREFIX_PATH="$scratch/prefix"

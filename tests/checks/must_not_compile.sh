@@ -23,5 +23,6 @@ misuse() {
   fi
 }
 
+without_bodies
 ls tests/must_not_compile/*.cpp | in_parallel misuse || fail "not every misuse is stopped as it should be"
 echo "$(ls tests/must_not_compile/*.cpp | wc -l) kinds of misuse are stopped"

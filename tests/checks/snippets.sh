@@ -14,4 +14,5 @@ snippet() {
     return 1
   fi
 }
+without_bodies
 ls "$scratch"/*.cpp | in_parallel snippet || fail "not every snippet compiles"
