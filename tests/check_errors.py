@@ -42,16 +42,16 @@ def errors_of(had, read, code):
 
 def main():
     folder, true = sys.argv[1:]
-    checkpoint = reader.load(folder)
-    manifest = checkpoint["manifest"]
+    manifest, _ = reader.load(folder)
     (listed,) = [s for s in manifest["segments"] if s["sequence"] == manifest["sequence"]]
-    had = [[np.fromfile(os.path.join(true, f"{t['name']}.{c['name']}.bin"), reader.dtype_of(c["element"]))
-            .reshape(t["rows"], c["width"]) for c in t["columns"]] for t in manifest["tables"]]
+    model = reader.new_model(manifest)
+    had = [[np.fromfile(os.path.join(true, f"{name}.bin"), array.dtype).reshape(array.shape)
+            for name, array in model[reader.ROWS, i].items()] for i in range(len(manifest["tables"]))]
     every = {e["every"] for e in listed["errors"]}
     assert len(every) == 1, f"several sizes of the sample: {every}"
     (every,) = every
     measured = {}
-    for kind, table, ids, columns in reader.read_segment(reader.read_blob(folder, listed["name"]), listed, manifest):
+    for kind, table, ids, columns in reader.read_segment(reader.read_blob(folder, listed["name"]), listed, model):
         if kind != reader.ROWS:
             continue
         for c, read in enumerate(columns):

@@ -1,415 +1,339 @@
 #!/usr/bin/env python3
-"""Reads checkrow checkpoints: a second implementation of format 1, written from docs/format.md alone.
+"""Reads the checkpoints of checkrow: an independent program, written from docs/format.md alone.
 
-    read_checkpoint.py FOLDER [--list] [--dump OUTDIR]
+    read_checkpoint.py FOLDER [--dump OUT]      reads the newest whole checkpoint; OUT gets every array, raw
 
-It checks everything that the page states and falls back to an older checkpoint where the newest is damaged.
-As a module: load(folder) -> {"sequence", "step", "manifest", "tables": {name: {column: array}}, "dense", "states"}.
+Hashes vouch for the bytes; of what the page promises of a writer, it checks what it relies on.
 Needs numpy and xxhash (Debian: python3-numpy, python3-xxhash).
 """
 import argparse
 import json
-import os
 import re
 import struct
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
-import xxhash
+from xxhash import xxh3_64_intdigest as hash_of
 
-DTYPES = {1: "<f4", 2: "<f2", 3: "<u2", 4: "<i4", 5: "<i8", 6: "u1", 7: "<f8", 8: "<u4", 9: "<u8"}  # bfloat16: bits
-QUANTISED = dict.fromkeys((2, 3, 4, 5), (2, 3, 4, 8))
 ROWS, DENSE, STATE = 1, 3, 4
-SEGMENT_HEADER = struct.Struct("<QHHI16sI28s")
-FOOTER_HEADER = struct.Struct("<IHHQII16sQ16s")
-ENTRY = struct.Struct("<IBBHB7sQQQQQQQQ")
-TRAILER = struct.Struct("<QQQQ")
-CHUNK_HEADER = struct.Struct("<IHHBBBBHBBIIIIQQQQQQ16sQQ16s")
-COLUMN = struct.Struct("<HBBB3sIIQQ")
+RANGE, BITMAP, GAPS, RUNS = 0, 1, 2, 3
+EXACT, SYMMETRIC, TWO_BYTES = 1, 3, 6
+FLOAT32, FLOAT16, BFLOAT16 = 1, 2, 3
+ELEMENTS = {1: "<f4", 2: "<f2", 3: "<u2", 4: "<i4", 5: "<i8", 6: "u1", 7: "<f8", 8: "<u4", 9: "<u8"}
+
+# Of each record the fields that are read here: where they stand, and their types.
+FOOTER_FIELDS = {"header_size": (4, "<u2"), "entry_size": (6, "<u2"), "entries": (8, "<u8"),
+                 "features": (20, "<u4")}
+ENTRY_FIELDS = {"kind": (4, "u1"), "offset": (40, "<u8"), "size": (48, "<u8"), "head_size": (56, "<u8"),
+                "head_hash": (64, "<u8"), "payload_hash": (72, "<u8")}
+CHUNK_FIELDS = {"header_size": (4, "<u2"), "version": (6, "<u2"), "kind": (8, "u1"), "id_space": (9, "u1"),
+                "index_kind": (10, "u1"), "flags": (11, "u1"), "columns": (12, "<u2"),
+                "column_size": (14, "u1"), "features": (20, "<u4"), "table": (24, "<u4"),
+                "smallest": (32, "<u8"), "largest": (40, "<u8"), "rows": (48, "<u8"), "ids_size": (56, "<u8")}
+COLUMN_FIELDS = {"codec": (0, "<u2"), "bits": (2, "u1"), "element": (3, "u1"), "element_size": (4, "u1"),
+                 "width": (8, "<u4"), "offset": (16, "<u8"), "size": (24, "<u8")}
+RUNS_FIELDS = {"length_k": (0, "u1"), "gap_k": (1, "u1"), "runs": (2, "<u4")}
+QUANTISED_FIELDS = {"exceptions": (0, "<u4"), "exception_size": (8, "<u8"), "scale_bits": (16, "u1"),
+                    "offset_bits": (17, "u1"), "shift": (18, "u1"), "lowest_scale": (20, "<u2"),
+                    "lowest_m": (22, "<i2")}
 
 
 class Damaged(Exception):
-    """This checkpoint can't be read; an older one may be."""
+    """The checkpoint is not what was written; an older one may be."""
 
 
 class Unsupported(Exception):
-    """The checkpoint was written by a newer checkrow or with a user's own codec: falling back would lose work."""
+    """The checkpoint needs another reader; an older one would be a silent step back."""
 
 
-def need(condition, what):
+def check(condition, message, error=Damaged):
     if not condition:
-        raise Damaged(what)
+        raise error(message)
 
 
-def dtype_of(element):
-    return np.dtype(DTYPES.get(element["code"], f"V{element['bytes']}"))
-
-
-def xxh3(data):
-    return xxhash.xxh3_64_intdigest(data)
+def records(data, fields, size, count=1):
+    """`count` records of `size` bytes, with their fields as attributes."""
+    offsets, formats = zip(*fields.values())
+    layout = np.dtype({"names": list(fields), "offsets": offsets, "formats": formats, "itemsize": size})
+    values = np.frombuffer(data, layout, count).tolist()
+    return [SimpleNamespace(**dict(zip(fields, of_one))) for of_one in values]
 
 
 def aligned(size):
-    return (size + 63) // 64 * 64
+    return -(-size // 64) * 64
 
 
-def need_zero(data, what):
-    need(not any(data), f"{what} isn't zero")
-
-
-# ------------------------------------------------------------------------------------------------------- manifest
-
-
-def read_manifest(data, sequence, attempt):
-    need(re.fullmatch(rb'.*,"checksum":"[0-9a-f]{16}"\}\n', data, re.DOTALL), "the manifest doesn't end in a checksum")
-    need(int(data[-19:-3], 16) == xxh3(data[:-32]), "the manifest's checksum is wrong")
-    manifest = json.loads(data)
-    need(manifest["format"] == "checkrow", "the manifest is of another format")
-    if manifest["version"] != 1 or manifest["incompatible_features"] or len(manifest["parts"]) > 1:
-        raise Unsupported(f"version {manifest['version']}, features {manifest['incompatible_features']}, "
-                          f"{len(manifest['parts'])} parts")
-    need(manifest["sequence"] == sequence and manifest["attempt"] == attempt, "the manifest has another blob's name")
-    lists = [manifest["dense"], manifest["states"], manifest["tables"]]
-    for group in lists + [table["columns"][1:] for table in manifest["tables"]]:
-        names = [item["name"].encode() for item in group]
-        need(names == sorted(set(names)), "names are out of order")
-    for listed in manifest["segments"]:
-        places = [(e["table"], e["column"]) for e in listed["errors"]]
-        need(places == sorted(set(places)), "errors are out of order")
-        for e in listed["errors"]:
-            need(e["column"] < len(manifest["tables"][e["table"]]["columns"]), "an error of no column")
-            need(0 < e["rows"] <= listed["rows"] and 0 <= e["mean"] <= e["largest"] * (1 + 1e-9), "an odd error")
-    return manifest
-
-
-# -------------------------------------------------------------------------------------------------------- segment
-
-
-def read_segment(data, listed, manifest):
-    """Yields (kind, index, ids, arrays of the columns) of each chunk. `listed`: the segment in the manifest."""
-    attempt = bytes.fromhex(listed["attempt"])
-    need(listed["name"] == f"{listed['sequence']:012}-{listed['attempt']}-p{listed['part']:04}.segment", "odd name")
-    need(len(data) == listed["bytes"], f"{len(data)} bytes rather than {listed['bytes']}")
-    headers = [SEGMENT_HEADER.pack(0x574F524B43454843, 64, 1, provisional, attempt, listed["part"], bytes(28))
-               for provisional in (0, 1)]
-    need(data[:64] in headers, "the header is wrong")
-
-    footer_at, footer_size, footer_hash, magic = TRAILER.unpack(data[-32:])
-    need(magic == 0x444E454745535243 and footer_at + footer_size + 32 == len(data), "the trailer is wrong")
-    footer = data[footer_at:-32]
-    need(xxh3(footer) == footer_hash == int(listed["footer_hash"], 16), "the footer's hash is wrong")
-    magic, head, size, count, _, incompatible, of_attempt, at, zero = FOOTER_HEADER.unpack_from(footer)
-    need((magic, of_attempt, at) == (0x54465243, attempt, footer_at), "the footer is wrong")
-    need(head >= 64 and size >= 80 and footer_size == head + size * count, "the footer has another size than its entries")
-    need_zero(zero, "the end of the footer's header")
-    if incompatible:
-        raise Unsupported(f"segment feature bits {incompatible:#x}")
-
-    position, rows = 64, 0
-    for entry in (ENTRY.unpack_from(footer, head + size * i) for i in range(count)):
-        need(entry[9] == position and entry[10] % 64 == 0, "chunks don't follow each other")
-        yield read_chunk(data[position:position + entry[10]], entry, attempt, manifest)
-        position += entry[10]
-        rows += entry[8] if entry[1] == ROWS else 0
-    need(position == footer_at, "the footer doesn't follow the last chunk")
-    need(rows == listed["rows"], f"{rows} rows rather than {listed['rows']}")
-
-
-def read_chunk(chunk, entry, attempt, manifest):
-    table, kind, flags, codec, bits, zero, first, last, rows, position, size, head_size, head_hash, payload_hash = entry
-    (magic, header_size, version, h_kind, id_space, index_kind, h_flags, columns, column_size, k, _, incompatible,
-     h_table, reserved, h_first, h_last, h_rows, ids_size, payload_size, h_position, h_attempt, h_payload_hash,
-     h_head_hash, end) = CHUNK_HEADER.unpack_from(chunk)
-    head, payload = chunk[:head_size], chunk[head_size:]
-    need(magic == 0x4B435243 and header_size >= 128 and column_size >= 32, "a chunk's header is wrong")
-    need(xxh3(head[:104] + bytes(8) + head[112:]) == head_hash == h_head_hash, "the hash of a chunk's head is wrong")
-    need(xxh3(payload) == payload_hash == h_payload_hash, "the hash of a chunk's payload is wrong")
-    if version != 1 or incompatible or id_space != 0 or flags > 1 or kind not in (ROWS, DENSE, STATE) or index_kind > 3:
-        raise Unsupported(f"chunk of version {version}, kind {kind}, id space {id_space}, flags {flags}, "
-                          f"index kind {index_kind}, feature bits {incompatible:#x}")
-    need((h_table, h_kind, h_flags, h_first, h_last, h_rows, h_position, h_attempt)
-         == (table, kind, flags, first, last, rows, position, attempt), "a chunk and its footer entry differ")
-    need_zero(zero + end + bytes([reserved != 0]), "a reserved byte")
-    need(rows and len(payload) == payload_size, "a chunk's sizes are wrong")
-    need(payload_size <= 1 << 20 or rows == 1, "a payload is too large")
-
-    ids_at = aligned(header_size + column_size * columns)
-    need(head_size == aligned(ids_at + ids_size), "the size of a chunk's head is wrong")
-    need_zero(head[header_size + column_size * columns:ids_at] + head[ids_at + ids_size:], "padding of a chunk's head")
-    ids = read_ids(index_kind, head[ids_at:ids_at + ids_size], first, last, rows)
-    need(len(ids) == rows and ids[0] == first and ids[-1] == last, "row ids don't match the chunk's header")
-    need(k == 255 or first >> k == last >> k, "ids lie outside the range of 2^k")
-
-    if kind == ROWS:
-        schema = manifest["tables"][table]
-        expected = [(c["element"], c["width"]) for c in schema["columns"]]
-        limit = schema["rows"]
-    else:
-        element = manifest["dense"][table]["element"] if kind == DENSE else {"code": 6, "bytes": 1}
-        expected = [(element, 1)]
-        limit = manifest["dense"][table]["count"] if kind == DENSE else manifest["states"][table]["bytes"]
-        need(index_kind == 0 and k == 255, "dense parameters and states have ranges")
-    need(columns == len(expected) and last < limit, "a chunk doesn't fit its table")
-
-    arrays, at = [], 0
-    for i, (element, width) in enumerate(expected):
-        code, element_bytes = element["code"], element["bytes"]
-        c_codec, c_bits, c_code, c_bytes, zero3, c_width, zero4, offset, c_size = COLUMN.unpack_from(
-            head, header_size + column_size * i)
-        need((c_code, c_bytes, c_width, offset) == (code, element_bytes, width, at), "a column descriptor is wrong")
-        need_zero(zero3 + bytes([zero4 != 0]), "a reserved byte")
-        need(i or (c_codec, c_bits) == (codec, bits), "the footer entry has another codec")
-        section, at = payload[at:at + c_size], aligned(at + c_size)
-        need(len(section) == c_size, "a section is cut off")
-        need_zero(payload[offset + c_size:at], "padding of a payload")
-        if c_codec == 1:
-            need(c_bits == 0 and c_size == rows * width * element_bytes, "a section has the wrong size")
-            arrays.append(np.frombuffer(section, dtype_of(element)).reshape(rows, width))
-        elif c_codec >= 0x8000:
-            raise Unsupported(f"a user's own codec {c_codec:#x}")
-        else:
-            need(kind == ROWS and (width > 1 or c_codec == 6), "only rows of several elements are quantised")
-            if c_codec == 6:
-                need(c_bits == 16 and (code, element_bytes) == (1, 4), "two bytes of something else")
-                need(c_size == rows * width * 2, "a section has the wrong size")
-                upper = np.frombuffer(section, "<u2").astype(np.uint32) << 16
-                arrays.append(upper.view(np.float32).reshape(rows, width))
-                continue
-            need((code, element_bytes) in ((1, 4), (2, 2), (3, 2)), "elements that can't be quantised")
-            need(c_bits in QUANTISED.get(c_codec, ()), f"unknown codec {c_codec} with {c_bits} bits")
-            arrays.append(read_quantised(section, c_codec, c_bits, rows, width, code))
-    need(at == payload_size, "the payload has another size than its sections")
-    return kind, table, ids, arrays
-
-
-def read_ids(kind, data, first, last, rows):
-    need(first <= last, "ids are out of order")
-    if kind == 0:  # range
-        need(len(data) == 0, "a range has bytes")
-        return np.arange(first, last + 1)
-    if kind == 1:  # bitmap
-        need(len(data) == (last - first) // 8 + 1, "a bitmap has the wrong size")
-        return first + np.flatnonzero(bits_of(data))
-    if kind == 2:  # gaps
-        values = read_rice(data[1:], np.full(rows - 1, data[0]))
-        return first + np.concatenate([[0], np.cumsum(values + 1)])
-    length_k, gap_k, runs = struct.unpack_from("<BBI", data)
-    need(0 < runs <= rows <= 1 << 20, "more ids than runs may have")
-    values = read_rice(data[6:], np.array([length_k, gap_k] * runs)[:-1])
-    lengths, gaps = values[0::2] + 1, values[1::2] + 2
-    begins = first + np.concatenate([[0], np.cumsum(lengths[:-1] - 1 + gaps)])
-    need(lengths.sum() == rows, "runs have another number of ids")
-    return np.concatenate([np.arange(begin, begin + length) for begin, length in zip(begins, lengths)])
+def bytes_for(bits):
+    return -(-bits // 8)
 
 
 def bits_of(data):
-    return np.unpackbits(np.frombuffer(data, "u1"), bitorder="little")
+    return np.unpackbits(data, axis=-1, bitorder="little")
 
 
-def read_fields(bits, begins, sizes):
-    """Unsigned integers of sizes[i] bits from bits[begins[i]] on."""
-    sizes = np.broadcast_to(sizes, np.shape(begins))
-    values = np.zeros(len(begins), np.int64)
-    for i in range(int(sizes.max(initial=0))):
-        has = sizes > i
-        values[has] |= bits[begins[has] + i].astype(np.int64) << i
+def numbers_of(bits):
+    """The numbers whose bits stand along the last axis."""
+    return bits @ (1 << np.arange(bits.shape[-1]))
+
+
+# ------------------------------------------------------------------------------------------------ row ids
+
+
+def rice_values(data, ks):
+    lower_size = bytes_for(int(ks.sum()))
+    check(lower_size <= len(data), "Rice codes are cut short")
+    upper, lower = (bits_of(part) for part in np.split(data, [len(data) - lower_size]))
+    ends = np.flatnonzero(upper)
+    check(len(ends) == len(ks), f"{len(ends)} Rice codes rather than {len(ks)}")
+    values = np.diff(ends, prepend=-1) - 1 << ks
+    begins = np.cumsum(ks) - ks
+    for i in range(ks.max(initial=0)):
+        longer = ks > i
+        values[longer] |= lower[begins[longer] + i].astype(np.int64) << i
     return values
 
 
-def read_rice(data, ks):
-    """Values with those k."""
-    need(ks.max(initial=0) <= 32, "k is too large")
-    ks = ks.astype(np.int64)
-    lower_bytes = (int(ks.sum()) + 7) // 8
-    need(lower_bytes <= len(data), "Rice codes are cut off")
-    upper, lower = bits_of(data[:len(data) - lower_bytes]), bits_of(data[len(data) - lower_bytes:])
-    need(not lower[int(ks.sum()):].any(), "unused bits of lower parts aren't zero")
-    ones = np.flatnonzero(upper)
-    need(len(ones) == len(ks) and (len(ones) + 7) // 8 <= len(upper) // 8, "Rice codes of another number of values")
-    need(len(upper) == (int(ones[-1]) // 8 + 1) * 8 if len(ones) else not len(upper), "unused bytes of upper parts")
-    zeros = np.diff(ones, prepend=-1) - 1
-    return (zeros << ks) + read_fields(lower, np.cumsum(ks) - ks, ks)
+def row_ids(chunk, data):
+    steps = np.ones(chunk.rows, np.int64)  # from the id before; the first one's counts for nothing
+    if chunk.index_kind == BITMAP:
+        steps = np.diff(np.flatnonzero(bits_of(data)), prepend=0)
+    elif chunk.index_kind == GAPS:
+        steps[1:] += rice_values(data[1:], np.full(chunk.rows - 1, int(data[0])))
+    elif chunk.index_kind == RUNS:
+        header, = records(data, RUNS_FIELDS, 6)
+        check(header.runs <= chunk.rows, "more runs than rows")
+        values = rice_values(data[6:], np.resize([header.length_k, header.gap_k], 2 * header.runs - 1))
+        lengths, gaps = values[0::2] + 1, values[1::2]
+        steps[np.cumsum(lengths[:-1])] = gaps + 2
+    ids = chunk.smallest + np.cumsum(steps) - steps[:1]
+    check(len(ids) == chunk.rows and chunk.largest in ids[-1:], "row ids are not what the chunk states")
+    return ids
 
 
-def read_quantised(section, codec, bits, rows, width, element):
-    stride, qm = -(-width * bits // 8), (1 << bits) - 1
-    exceptions, zero, extra, scale_bits, offset_bits, shift, zero1, lowest_scale, lowest_m, zero40 = \
-        struct.unpack_from("<IIQBBBBHh40s", section)
+# ------------------------------------------------------------------------------------------------- codecs
+
+
+def dtype_of(element, size):
+    """bfloat16 stays as it is stored; an element of a user's own is bytes."""
+    return np.dtype(ELEMENTS.get(element, f"V{size}"))
+
+
+def multiply_add(q, s, o):
+    """q*s + o, rounded once to float32."""
+    product = q * s.astype(np.float64)  # exact: 8 + 24 bits
+    total = product + o
+    part = total - product
+    lost = (product - (total - part)) + (o - part)
+    # An inexact sum is made odd: it is then no tie of float32, which would be rounded a second time.
+    towards = np.nextafter(total, np.copysign(np.inf, lost))
+    return np.where((lost != 0) & (total.view("<u8") % 2 == 0), towards, total).astype("<f4")
+
+
+def widened(bits, element):
+    return bits.view("<f2").astype("<f4") if element == FLOAT16 else (bits.astype("<u4") << 16).view("<f4")
+
+
+def narrowed(values, element):
+    """The nearest of float16 or bfloat16, half to even, +0 in place of -0."""
+    bits = values.view("<u4")
+    upper = bits + 0x7fff + (bits >> 16 & 1) >> 16
+    rounded = values.astype("<f2").view("<u2") if element == FLOAT16 else upper.astype("<u2")
+    return np.where(rounded == 0x8000, np.uint16(0), rounded)
+
+
+def narrow_rows(column, q, scale, m):
+    """q has the shape (rows, width), scale and m (rows, 1)."""
+    most = 2**column.bits - 1
+    if column.element == FLOAT32:
+        s = (scale + 15872 << 14).astype("<u4").view("<f4")
+        grid = 8 if column.bits == 8 else 16
+        return (2 * q - most) * (s / 2) if column.codec == SYMMETRIC else (m + q * grid) * (s / grid)
+
+    def grid_end(v):
+        return widened(np.where(v >= 32768, v - 32768, 65535 - v).astype("<u2"), column.element)
+
+    high = grid_end(scale)
+    low = -high if column.codec == SYMMETRIC else grid_end(m + 32768)
+    s = (high - low) * (np.float32(1) / np.float32(most))
+    return narrowed(multiply_add(q, s, low), column.element).view(dtype_of(column.element, 2))
+
+
+def quantised_rows(column, data, rows):
+    header, = records(data, QUANTISED_FIELDS, 64)
+    code_bits, row_size = column.width * column.bits, column.width * column.element_size
+    stride, field_bits = bytes_for(code_bits), header.scale_bits + header.offset_bits
     parameters_at = aligned(64 + rows * stride)
-    parameters_bits = rows * (scale_bits + offset_bits)
-    parameters_end = parameters_at + -(-parameters_bits // 8)
-    directory_at = aligned(parameters_end)
-    extra_at = directory_at + 8 * exceptions
-    need(zero == 0 and zero1 == 0 and scale_bits <= 16 and offset_bits <= 16 and scale_bits + shift <= 17,
-         "a quantised section's header is wrong")
-    need(scale_bits == 0 or lowest_scale > 0, "there is no scale code 0")
-    need(len(section) == extra_at + extra, "a quantised section has the wrong size")
-    need_zero(zero40 + section[64 + rows * stride:parameters_at] + section[parameters_end:directory_at], "padding")
+    directory_at = aligned(parameters_at + bytes_for(rows * field_bits))
+    exceptions_at = directory_at + 8 * header.exceptions
+    check(len(data) == exceptions_at + header.exception_size, "a section has another size")
 
-    fields = bits_of(section[parameters_at:parameters_end])
-    need(not fields[parameters_bits:].any(), "unused bits of parameters aren't zero")
-    begins = np.arange(rows) * (scale_bits + offset_bits)
-    f, m = read_fields(fields, begins, scale_bits), read_fields(fields, begins + scale_bits, offset_bits)
-    narrow = f > 0
-    need(np.all(narrow | (m <= 2)), "a row of unknown class")
-    wide, raw = ~narrow & (m == 1), ~narrow & (m == 2)
-    scale = np.where(narrow, lowest_scale + ((f - 1) << shift), 0)
-    m = np.where(narrow, lowest_m + m, 0)
-    grid = 8 if bits == 8 else 16
-    need(np.all(scale <= 65535), "a scale code is too large")
-    limit = 32767 if element != 1 else (1 << 14) - qm * grid
-    need(np.all(abs(m) <= (0 if codec == 3 else limit)), "an offset is too large")
-    slots = np.frombuffer(section, "u1", rows * stride, 64).reshape(rows, stride)
-    unpacked = np.unpackbits(slots, axis=1, bitorder="little")
-    need(not unpacked[:, width * bits:].any(), "unused bits of codes aren't zero")
-    q = unpacked[:, :width * bits].reshape(rows, width, bits) @ (1 << np.arange(bits))
+    codes = bits_of(data[64:64 + rows * stride].reshape(rows, stride))[:, :code_bits]
+    q = numbers_of(codes.reshape(rows, column.width, column.bits))
+    fields = bits_of(data[parameters_at:directory_at])[:rows * field_bits].reshape(rows, field_bits)
+    f, g = (numbers_of(field) for field in np.split(fields, [header.scale_bits], axis=1))
 
-    # All rows as NARROW ones first; a float32's products and sums below are exact in double.
-    if element != 1:
-        y = small_elements(q, scale, m, codec, qm, element)
-    else:
-        y = float_elements(q, scale, m, codec, qm, grid)
+    result = np.zeros((rows, column.width), dtype_of(column.element, column.element_size))
+    narrow, wide, raw = f > 0, (f == 0) & (g == 1), (f == 0) & (g == 2)
+    may_be_wide = column.element == FLOAT32 and column.codec != SYMMETRIC
+    check((narrow | (g == 0) | raw | wide & may_be_wide).all(), "a row is of an unknown class")
+    scale = header.lowest_scale + (f[narrow, None] - 1 << header.shift)
+    check(scale.max(initial=0) <= 65535, "a scale code is beyond 65535")
+    result[narrow] = narrow_rows(column, q[narrow], scale, header.lowest_m + g[narrow, None])
 
-    need(codec != 3 and element == 1 or not wide.any(), "a row that can't be WIDE is")
-    y[~narrow] = 0
-    need(not slots[~narrow & ~wide].any(), "a zero or RAW row has codes")
-    directory = np.frombuffer(section, "<u4", 2 * exceptions, directory_at).reshape(-1, 2)
-    need(np.array_equal(directory[:, 0], np.flatnonzero(wide | raw)), "the directory of exceptions is wrong")
-    at = 0
-    for slot, offset in directory.tolist():
-        need(offset == at, "exception data doesn't follow each other")
-        floats = np.frombuffer(section, "<f4" if wide[slot] else y.dtype, 2 if wide[slot] else width, extra_at + offset)
-        y[slot] = q[slot] * np.float64(floats[0]) + np.float64(floats[1]) if wide[slot] else floats
-        at += floats.nbytes
-    need(at == extra, "exception data has another size")
-    return y
+    sizes = np.where(wide, 8, np.where(raw, row_size, 0))
+    begins = exceptions_at + np.cumsum(sizes) - sizes  # what the directory says too
+    check(sizes.sum() == header.exception_size, "exception data has another size")
+    result[raw] = data[begins[raw, None] + np.arange(row_size)].view(result.dtype)
+    s, o = np.split(data[begins[wide, None] + np.arange(8)].view("<f4"), 2, axis=1)
+    result[wide] = multiply_add(q[wide], s, o)
+    return result
 
 
-def float_elements(q, scale, m, codec, qm, grid):
-    s = ((scale + 15872) << 14).astype(np.uint32).view(np.float32).astype(np.float64)
-    if codec == 3:
-        y = (2 * q - qm) * (s / 2)[:, None]
-    else:
-        y = (m[:, None] + q * grid) * (s / grid)[:, None]
-    return y.astype(np.float32)
+def section_rows(column, data, rows):
+    """An array of the shape (rows, width)."""
+    if column.codec == EXACT:
+        return data.view(dtype_of(column.element, column.element_size)).reshape(rows, column.width)
+    if column.codec == TWO_BYTES and column.element == FLOAT32:
+        return widened(data.view("<u2"), BFLOAT16).reshape(rows, column.width)
+    check(column.codec in (2, 3, 4, 5) and column.bits in (2, 3, 4, 8) and column.element <= BFLOAT16,
+          f"codec {column.codec} with {column.bits} bits, of elements {column.element}", Unsupported)
+    return quantised_rows(column, data, rows)
 
 
-def small_elements(q, scale, m, codec, qm, element):
-    def value_of(order):
-        bits = np.where(order >= 32768, order - 32768, 65535 - order).astype(np.uint16)
-        return bits.view(np.float16).astype(np.float32) if element == 2 else (bits.astype(np.uint32) << 16).view(np.float32)
-    high = value_of(scale)
-    low = -high if codec == 3 else value_of(m + 32768)
-    with np.errstate(all="ignore"):  # rows that aren't NARROW have parameters of no meaning
-        s = (high - low) * (np.float32(1) / np.float32(qm))
-        # fma: the product is exact in double; its sum with low is rounded to odd, so that rounding to float32 is the only one.
-        product, addend = q * s.astype(np.float64)[:, None], low.astype(np.float64)[:, None]
-        total = product + addend
-        part = total - product
-        error = (product - (total - part)) + (addend - part)
-        bits = total.view(np.int64)
-        away = np.where((error > 0) == (total > 0), 1, -1)
-        y = np.where((error != 0) & (bits & 1 == 0), bits + away, bits).view(np.float64).astype(np.float32)
-        if element == 2:
-            return (y.astype(np.float16) + np.float16(0)).astype("<f2")
-        bits = y.view(np.uint32)
-        rounded = ((bits.astype(np.uint64) + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("<u2")
-        return np.where(rounded == 0x8000, 0, rounded).astype("<u2")
+# ----------------------------------------------------------------------------------------------- segments
 
 
-# ----------------------------------------------------------------------------------------------------- checkpoint
+def read_chunk(head, payload, model):
+    """Its kind, table, row ids, and an array of the shape (rows, width) for each column."""
+    chunk, = records(head, CHUNK_FIELDS, 128)
+    known = chunk.kind in (ROWS, DENSE, STATE) and chunk.index_kind in (RANGE, BITMAP, GAPS, RUNS)
+    check(known and chunk.version == 1 and chunk.features == 0 and chunk.id_space == 0 and chunk.flags <= 1,
+          f"an unknown chunk: {chunk}", Unsupported)
+    ids_at = aligned(chunk.header_size + chunk.columns * chunk.column_size)
+    check(len(head) == aligned(ids_at + chunk.ids_size), "the head of a chunk has another size")
+    columns = records(head[chunk.header_size:], COLUMN_FIELDS, chunk.column_size, chunk.columns)
+    arrays = list(model[chunk.kind, chunk.table].values())
+    stored = [(dtype_of(column.element, column.element_size), column.width) for column in columns]
+    check(stored == [(array.dtype, array.shape[1]) for array in arrays], "a chunk has other columns")
+    check(chunk.rows - 1 <= chunk.largest < len(arrays[0]), "row ids are beyond the table")
+    head, payload = np.frombuffer(head, np.uint8), np.frombuffer(payload, np.uint8)
+    ids = row_ids(chunk, head[ids_at:ids_at + chunk.ids_size])
+    decoded = [section_rows(c, payload[c.offset:c.offset + c.size], chunk.rows) for c in columns]
+    return chunk.kind, chunk.table, ids, decoded
 
 
-def list_manifests(folder):
-    """(sequence, attempt, name), the newest first."""
-    matches = (re.fullmatch(r"(\d{12,})-([0-9a-f]{32})\.manifest", name) for name in os.listdir(folder))
-    return sorted(((int(m[1]), m[2], m[0]) for m in matches if m), reverse=True)
+def read_segment(data, listed, model, skipped_kinds=()):
+    """Checks all hashes; then yields what read_chunk gives."""
+    check(len(data) == listed["bytes"], f"{listed['name']}: {len(data)} bytes rather than {listed['bytes']}")
+    attempt, footer_hash = bytes.fromhex(listed["attempt"]), int(listed["footer_hash"], 16)
+    headers = [struct.pack("<8sHHI16sI28x", b"CHECKROW", 64, 1, provisional, attempt, listed["part"])
+               for provisional in (0, 1)]
+    check(data[:64] in headers, f"{listed['name']} has another header")
+    footer_at = int.from_bytes(data[-32:-24], "little")
+    footer = data[footer_at:-32]
+    trailer = struct.pack("<QQQ8s", footer_at, len(footer), footer_hash, b"CRSEGEND")
+    check(data[-32:] == trailer and hash_of(footer) == footer_hash, f"{listed['name']} has another footer")
+    header, = records(footer, FOOTER_FIELDS, 64)
+    check(header.features == 0, f"{listed['name']} has features {header.features:#x}", Unsupported)
+
+    chunks, end = [], 64
+    for entry in records(footer[header.header_size:], ENTRY_FIELDS, header.entry_size, header.entries):
+        check(entry.offset == end, f"{listed['name']}: no chunk at {end}")
+        end += entry.size
+        payload_at = entry.offset + entry.head_size
+        head, payload = data[entry.offset:payload_at], data[payload_at:end]
+        stated, found = int.from_bytes(head[104:112], "little"), hash_of(head[:104] + bytes(8) + head[112:])
+        check(stated == found == entry.head_hash and hash_of(payload) == entry.payload_hash,
+              f"{listed['name']}: the chunk at {entry.offset} has another hash")
+        if entry.kind not in skipped_kinds:
+            chunks.append((head, payload))
+    check(end == footer_at, f"{listed['name']}: no chunk at {end}")
+    return (read_chunk(head, payload, model) for head, payload in chunks)
+
+
+# -------------------------------------------------------------------------------------------- checkpoints
 
 
 def read_blob(folder, name):
-    with open(os.path.join(folder, name), "rb") as file:
-        return file.read()
+    return Path(folder, name).read_bytes()
 
 
-def load_one(folder, sequence, attempt, name):
-    try:
-        where = "manifest"
-        manifest = read_manifest(read_blob(folder, name), sequence, attempt)
-        tables = [[np.zeros((t["rows"], c["width"]), dtype_of(c["element"])) for c in t["columns"]]
-                  for t in manifest["tables"]]
-        dense = [[np.zeros((d["count"], 1), dtype_of(d["element"]))] for d in manifest["dense"]]
-        states = [[np.zeros((s["bytes"], 1), "u1")] for s in manifest["states"]]
-        items = {ROWS: tables, DENSE: dense, STATE: states}
-        filled = {(kind, i): 0 for kind in (DENSE, STATE) for i in range(len(items[kind]))}
-        for listed in manifest["segments"]:
-            where = listed["name"]
-            own = listed["sequence"] == sequence
-            written = [np.zeros(t["rows"], bool) for t in manifest["tables"]]
-            for kind, index, ids, arrays in read_segment(read_blob(folder, where), listed, manifest):
-                if kind == ROWS:
-                    need(not written[index][ids].any(), "a segment has a row twice")
-                    written[index][ids] = True
-                elif own:
-                    need(filled[kind, index] == ids[0], "dense parameters or states have a gap")
-                    filled[kind, index] = int(ids[-1]) + 1
-                else:
-                    continue  # dense parameters and states of an older save
-                for array, values in zip(items[kind][index], arrays):
-                    array[ids] = values
-            need(not listed["full"] or all(w.all() for w in written), "a full segment lacks rows")
-        where = "segments"
-        need(all(n == len(items[kind][i][0]) for (kind, i), n in filled.items()), "dense parameters or states are cut")
-    except Damaged as error:
-        raise Damaged(f"{where}: {error}") from None
-    except (OSError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError,
-            struct.error) as error:
-        raise Damaged(f"{where}: {type(error).__name__}: {error}") from error
-    return {
-        "sequence": sequence, "step": manifest["step"], "manifest": manifest,
-        "tables": {t["name"]: {c["name"]: a for c, a in zip(t["columns"], arrays)}
-                   for t, arrays in zip(manifest["tables"], tables)},
-        "dense": {d["name"]: a[0][:, 0] for d, a in zip(manifest["dense"], dense)},
-        "states": {s["name"]: a[0].tobytes() for s, a in zip(manifest["states"], states)},
-    }
+def list_manifests(folder):
+    """(sequence, name) of each, the newest first."""
+    names = (re.fullmatch(r"(\d{12,})-[0-9a-f]{32}\.manifest", path.name) for path in Path(folder).iterdir())
+    return sorted(((int(name[1]), name[0]) for name in names if name), reverse=True)
+
+
+def read_manifest(folder, name):
+    data = read_blob(folder, name)
+    check(data[-32:] == b',"checksum":"%016x"}\n' % hash_of(data[:-32]), "the manifest has another checksum")
+    manifest = json.loads(data)
+    check(manifest["format"] == "checkrow", "the manifest is of another format")
+    check(manifest["version"] == 1 and not manifest["incompatible_features"] and len(manifest["parts"]) == 1,
+          "the manifest is of another version, or has features or parts", Unsupported)
+    expected = f"{manifest['sequence']:012}-{manifest['attempt']}.manifest"
+    check(name == expected, f"the manifest is that of {expected}")
+    return manifest
+
+
+def new_model(manifest):
+    """{(kind, table): {name: array of the shape (rows, width)}}"""
+    def zeros(rows, width, element):
+        return np.zeros((rows, width), dtype_of(element["code"], element["bytes"]))
+
+    model = {}
+    for i, table in enumerate(manifest["tables"]):
+        model[ROWS, i] = {f"{table['name']}.{c['name']}": zeros(table["rows"], c["width"], c["element"])
+                          for c in table["columns"]}
+    for i, dense in enumerate(manifest["dense"]):
+        model[DENSE, i] = {f"dense/{dense['name']}": zeros(dense["count"], 1, dense["element"])}
+    for i, state in enumerate(manifest["states"]):
+        model[STATE, i] = {f"states/{state['name']}": np.zeros((state["bytes"], 1), np.uint8)}
+    return model
+
+
+def read_checkpoint(folder, name):
+    manifest = read_manifest(folder, name)
+    model = new_model(manifest)
+    missing = {key: np.ones(len(array), bool) for key, arrays in model.items() for array in arrays.values()}
+    for listed in manifest["segments"]:
+        skipped_kinds = () if listed["sequence"] == manifest["sequence"] else (DENSE, STATE)
+        blob = read_blob(folder, listed["name"])
+        for kind, table, ids, columns in read_segment(blob, listed, model, skipped_kinds):
+            missing[kind, table][ids] = False
+            for array, column in zip(model[kind, table].values(), columns):
+                array[ids] = column
+    check(not any(rows.any() for rows in missing.values()), "the segments lack rows")
+    return manifest, {name: array for arrays in model.values() for name, array in arrays.items()}
 
 
 def load(folder, complain=lambda message: print(message, file=sys.stderr)):
-    for sequence, attempt, name in list_manifests(folder):
+    """The newest whole checkpoint: its manifest, and {name: array of the shape (rows, width)}."""
+    for sequence, name in list_manifests(folder):
         try:
-            return load_one(folder, sequence, attempt, name)
-        except Damaged as error:
+            return read_checkpoint(folder, name)
+        except (Damaged, FileNotFoundError, LookupError, ValueError) as error:  # the last two: of a wrong size
             complain(f"checkpoint {sequence} is damaged: {error}")
-    raise Damaged(f"no whole checkpoint in {folder}")
+    raise Damaged(f"no whole checkpoint is in {folder}")
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Reads checkrow checkpoints (format 1).")
+    parser = argparse.ArgumentParser(description="Reads the newest whole checkpoint of a folder.")
     parser.add_argument("folder")
-    parser.add_argument("--list", action="store_true", help="list all checkpoints and whether they are whole")
-    parser.add_argument("--dump", metavar="OUTDIR", help="write every column, dense parameter and state, raw")
+    parser.add_argument("--dump", metavar="OUT", help="write every array to this folder, raw")
     arguments = parser.parse_args()
-    if arguments.list:
-        for sequence, attempt, name in list_manifests(arguments.folder):
-            try:
-                manifest = load_one(arguments.folder, sequence, attempt, name)["manifest"]
-                print(f"{sequence}: step {manifest['step']}, {'full' if manifest['full'] else 'delta'}, "
-                      f"{len(manifest['segments'])} segments, {sum(s['bytes'] for s in manifest['segments'])} bytes")
-            except (Damaged, Unsupported) as error:
-                print(f"{sequence}: {error}")
-        return
     try:
-        checkpoint = load(arguments.folder)
-    except (Damaged, Unsupported, OSError) as error:
-        sys.exit(str(error))
-    files = {f"{t}.{c}": a for t, columns in checkpoint["tables"].items() for c, a in columns.items()}
-    files.update((f"dense/{name}", a) for name, a in checkpoint["dense"].items())
-    files.update((f"states/{name}", np.frombuffer(s, "u1")) for name, s in checkpoint["states"].items())
-    print(f"checkpoint {checkpoint['sequence']}, step {checkpoint['step']}")
-    for name, array in files.items():
-        print(f"{name}: {array.dtype} {list(array.shape)}")
+        manifest, arrays = load(arguments.folder)
+    except (Damaged, Unsupported) as error:
+        sys.exit(f"{type(error).__name__}: {error}")
+    print(f"checkpoint {manifest['sequence']}, step {manifest['step']}")
+    for name, array in arrays.items():
+        print(f"{name}: {array.dtype} {array.shape}")
         if arguments.dump:
-            path = os.path.join(arguments.dump, name + ".bin")
-            os.makedirs(os.path.dirname(path), exist_ok=True)
+            path = Path(arguments.dump, f"{name}.bin")
+            path.parent.mkdir(parents=True, exist_ok=True)
             array.tofile(path)
 
 

@@ -51,9 +51,8 @@ def check():
         for name, data in blobs.items():
             with open(os.path.join(folder, name), "wb") as file:
                 file.write(data)
-        found = reader.load(folder)
-        values = {f"{t}.{c}": array for t, columns in found["tables"].items() for c, array in columns.items()}
-        values.update(found["dense"])
+        _, arrays = reader.load(folder)
+        values = {name.removeprefix("dense/"): array for name, array in arrays.items()}
         stated = {line.split()[0]: np.array(line.split()[1:], np.float32) for line in blocks["values"]}
         assert stated.keys() == values.keys(), f"{stated.keys()} are stated, {values.keys()} were read"
         for name, array in values.items():
@@ -69,7 +68,69 @@ def check():
                     except reader.Damaged:
                         continue
                     raise AssertionError(f"byte {at} of {name} may change")
+        check_lies(folder, blobs)
+    check_multiply_add()
     print(f"the worked example: {sum(map(len, blobs.values()))} bytes, and every one counts")
+
+
+def check_multiply_add():
+    """docs/format.md's example of a sum that double arithmetic would round twice: no row of a test needs it."""
+    q, s, o = np.array([177]), np.array([3033169 * 2.0**-53], np.float32), np.array([1], np.float32)
+    assert reader.multiply_add(q, s, o) == 1 + 2.0**-23, "q*s + o is rounded twice"
+
+
+# -------------------------------------------------------------------------------------------- lies with good hashes
+
+
+# A byte of the segment, what it becomes, and how the reader has to refuse that.
+LIES = [
+    (72, 2, "an unknown chunk"), (74, 4, "an unknown chunk"), (75, 2, "an unknown chunk"), (84, 1, "an unknown chunk"),
+    (104, 3, "row ids are beyond"), (112, 2, "row ids are not"), (74, 1, "row ids are not"), (120, 65, "the head"),
+    (192, 7, "codec 7"), (200, 5, "other columns"), (195, 4, "other columns"), (216, 0xcf, "a section"),
+    (256, 2, "a section"), (384, 0x29, "exception data"), (384, 0x33, "exception data"), (384, 0x01, "exception data"),
+    (852, 1, "features"), (840, 1, "no chunk at 576"), (1016, 0, "no chunk at 576"),
+]
+
+
+def check_lies(folder, blobs):
+    """What a writer must not write is refused too, and no array comes of it."""
+    manifest, segment = sorted(blobs, key=len)
+    for at, byte, message in LIES:
+        data = bytearray(blobs[segment])
+        data[at] = byte
+        footer_hash = hash_again(data)
+        text = re.sub(rb'(?<="footer_hash":")\w+', b"%016x" % footer_hash, blobs[manifest])
+        check_refusal(folder, {manifest: text, segment: bytes(data)}, message)
+    text = blobs[manifest].replace(b'{"count":2,"element"', b'{"count":3,"element"')
+    check_refusal(folder, {manifest: text, segment: blobs[segment]}, "lack rows")
+
+
+def hash_again(data):
+    """All hashes of the segment are what they should be; returns the footer's."""
+    for entry in 896, 976:
+        position, size, head_size = struct.unpack_from("<QQQ", data, entry + 40)
+        if data[position:position + 4] == b"CRCK":
+            payload_hash = reader.hash_of(bytes(data[position + head_size:position + size]))
+            struct.pack_into("<QQ", data, position + 96, payload_hash, 0)
+            head_hash = reader.hash_of(bytes(data[position:position + head_size]))
+            struct.pack_into("<Q", data, position + 104, head_hash)
+            struct.pack_into("<QQ", data, entry + 64, head_hash, payload_hash)
+    footer_hash = reader.hash_of(bytes(data[832:1056]))
+    struct.pack_into("<Q", data, 1072, footer_hash)
+    return footer_hash
+
+
+def check_refusal(folder, blobs, message):
+    """The manifest's checksum is made anew."""
+    texts = {name: data[:-32] for name, data in blobs.items() if name.endswith(".manifest")}
+    blobs = blobs | {name: text + b',"checksum":"%016x"}\n' % reader.hash_of(text) for name, text in texts.items()}
+    reader.read_blob = lambda _, asked: blobs[asked]
+    complaints = []
+    try:
+        reader.load(folder, complain=complaints.append)
+    except (reader.Damaged, reader.Unsupported) as error:
+        complaints.append(str(error))
+    assert any(message in complaint for complaint in complaints), f"{message!r} rather than {complaints}"
 
 
 # -------------------------------------------------------------------------------------------------------- writing
@@ -90,33 +151,31 @@ def annotate(data):
             yield from fields((to - at, meaning))
 
     footer_at, footer_size = struct.unpack_from("<QQ", data, len(data) - 32)
-    entries = list(reader.ENTRY.iter_unpack(data[footer_at + 64:footer_at + footer_size]))
+    entries = reader.records(data[footer_at + 64:], reader.ENTRY_FIELDS, 80, (footer_size - 64) // 80)
     yield from fields((8, '"CHECKROW"'), (2, "size of the header"), (2, "version"), (4, "provisional"),
                       (16, "attempt id"), (4, "part"), (28, "zero"))
     for number, entry in enumerate(entries):
-        position, head_size = entry[9], entry[11]
-        columns = struct.unpack_from("<H", data, position + 12)[0]
-        what = {reader.ROWS: "rows of table 0", reader.DENSE: "dense parameter 0"}[entry[1]]
+        position, head_size = entry.offset, entry.head_size
+        chunk, = reader.records(data[position:], reader.CHUNK_FIELDS, 128)
+        what = {reader.ROWS: "rows of table 0", reader.DENSE: "dense parameter 0"}[chunk.kind]
         yield from fields(
             (4, f'chunk {number}: {what}. "CRCK"'), (2, "size of this header"), (2, "version"), (1, "kind"),
             (1, "id space: ordinal"), (1, "index kind: range"), (1, "flags"), (2, "columns"),
             (1, "size of a descriptor"), (1, "k"), (8, "feature bits"), (4, "table"), (4, "zero"),
             (8, "smallest id"), (8, "largest id"), (8, "rows"), (8, "size of the row ids"), (8, "size of the payload"),
             (8, "position"), (16, "attempt id"), (8, "hash of the payload"), (8, "hash of the head"), (16, "zero"))
-        sections = []
-        for i in range(columns):
-            codec, bits, _, element_bytes, _, width, _, offset, size = reader.COLUMN.unpack_from(data, at)
-            sections.append((codec, bits, element_bytes * width, width, offset, size))
+        columns = reader.records(data[at:], reader.COLUMN_FIELDS, 32, chunk.columns)
+        for i in range(len(columns)):
             yield from fields((2, f"column {i}: codec"), (1, "bits"), (1, "element code: float32"),
                               (1, "bytes of an element"), (3, "zero"), (4, "width"), (4, "zero"),
                               (8, "offset of the section"), (8, "size of the section"))
         yield from padding(position + head_size, "padding; a range has no row ids")
-        for i, (codec, bits, row_bytes, width, offset, size) in enumerate(sections):
-            begin = position + head_size + offset
-            if codec == 1:
-                for r in range(size // row_bytes):
+        for i, column in enumerate(columns):
+            begin, bits, width, size = position + head_size + column.offset, column.bits, column.width, column.size
+            if column.codec == reader.EXACT:  # of width 1 here
+                for r in range(chunk.rows):
                     value, = struct.unpack_from("<f", data, at)
-                    yield from fields((row_bytes, f"column {i}, element {r}: {value}"))
+                    yield from fields((column.element_size, f"column {i}, element {r}: {value}"))
             else:
                 exceptions = struct.unpack_from("<I", data, begin)[0]
                 scale_bits, m_bits, shift, _, lowest, lowest_m = struct.unpack_from("<BBBBHh", data, begin + 16)
@@ -125,14 +184,14 @@ def annotate(data):
                                   (1, "zero"), (2, f"lowest scale code: {lowest}"), (2, f"lowest m: {lowest_m}"),
                                   (40, "zero"))
                 stride = -(-width * bits // 8)
-                for r in range(entry[8]):
+                for r in range(chunk.rows):
                     q = int.from_bytes(data[at:at + stride], "little")
                     codes = [q >> bits * i & (1 << bits) - 1 for i in range(width)]
                     yield from fields((stride, f"row {r}: codes {', '.join(map(str, codes))}"))
-                yield from padding(begin + reader.aligned(64 + entry[8] * stride))
-                size_of_all = -(-entry[8] * (scale_bits + m_bits) // 8)
+                yield from padding(begin + reader.aligned(64 + chunk.rows * stride))
+                size_of_all = reader.bytes_for(chunk.rows * (scale_bits + m_bits))
                 packed, meanings = int.from_bytes(data[at:at + size_of_all], "little"), []
-                for r in range(entry[8]):
+                for r in range(chunk.rows):
                     f, m = packed & (1 << scale_bits) - 1, packed >> scale_bits & (1 << m_bits) - 1
                     packed >>= scale_bits + m_bits
                     meanings.append(f"row {r}: NARROW, scale code {lowest + (f - 1 << shift)}, m {lowest_m + m}" if f
@@ -177,18 +236,17 @@ def broken(text):
 
 
 def write(folder):
-    (_, _, name), = reader.list_manifests(folder)
-    manifest = reader.read_blob(folder, name)
-    found = reader.load(folder)
-    listed = found["manifest"]["segments"][0]["name"]
+    (_, name), = reader.list_manifests(folder)
+    text = reader.read_blob(folder, name).decode()
+    manifest, arrays = reader.load(folder)
+    listed = manifest["segments"][0]["name"]
     segment = reader.read_blob(folder, listed)
     scale_bits, m_bits, shift, _, lowest, lowest_m = struct.unpack_from("<BBBBHh", segment, 272)
     fields = struct.unpack_from("<I", segment, 384)[0]
     f, m_field, q = fields & (1 << scale_bits) - 1, fields >> scale_bits & (1 << m_bits) - 1, segment[320] & 15
     scale, m = lowest + (f - 1 << shift), lowest_m + m_field
     s = struct.unpack("<f", struct.pack("<I", (scale + 15872) << 14))[0]
-    arrays = {f"{t}.{c}": a for t, columns in found["tables"].items() for c, a in columns.items()} | found["dense"]
-    values = (name + " " + " ".join(np.format_float_positional(x, trim="-") for x in array.ravel())
+    values = (" ".join([name.removeprefix("dense/")] + [np.format_float_positional(x, trim="-") for x in array.ravel()])
               for name, array in arrays.items())
     with open(DOCUMENT, encoding="utf-8") as file:
         before = file.read().partition("\n" + HEADING)[0]
@@ -216,7 +274,7 @@ The manifest, all in one line that ends in a newline; the other line breaks, and
 
 ```text
 {name}
-{chr(10).join(broken(manifest.decode()[:-1]))}
+{chr(10).join(broken(text[:-1]))}
 ```
 
 Its segment: offset, bytes, meaning. `00 * 28` stands for 28 such bytes.
