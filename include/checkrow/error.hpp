@@ -51,12 +51,7 @@ struct error {
   int os_error = 0;   ///< errno, or 0
 
   /// One line: kind, what, where, what to do.
-  [[nodiscard]] std::string text() const {
-    std::string out = std::string("checkrow: ") + to_string(kind) + ": " + what;
-    if (!where.empty()) out += " [" + where + "]";
-    if (!next.empty()) out += "; " + next;
-    return out;
-  }
+  [[nodiscard]] std::string text() const;
 };
 
 namespace detail {
@@ -77,33 +72,21 @@ struct word {
 };
 using words = std::initializer_list<word>;
 
-[[nodiscard, gnu::noinline]] inline std::string join(words pieces) {
-  std::string out;
-  for (const word& piece : pieces)
-    if (!piece.is_number)
-      out += piece.text;
-    else
-      out += piece.is_negative ? std::to_string(std::int64_t(piece.number)) : std::to_string(piece.number);
-  return out;
-}
-
 /// Out of line, as is all that handles an error's strings: in place they would be a good part of a program's
 /// code, and of its compile time.
 struct error_deleter {
-  [[gnu::noinline]] void operator()(const error* old) const noexcept { delete old; }
+  void operator()(const error* old) const noexcept;
 };
 using error_pointer = std::unique_ptr<error, error_deleter>;
 
 /// What make_error returns: becomes an error, a status or a result.
 struct new_error {
   error_pointer pointer;
-  [[gnu::noinline]] operator error() && { return std::move(*pointer); }
+  operator error() &&;
 };
 
-[[nodiscard, gnu::noinline]] inline new_error make_error(error_kind kind, words what, words where = {},
-                                                         words next = {}, int os_error = 0) {
-  return {error_pointer(new error{kind, join(what), join(where), join(next), os_error})};
-}
+[[nodiscard]] new_error make_error(error_kind kind, words what, words where = {}, words next = {},
+                                   int os_error = 0);
 
 }  // namespace detail
 
@@ -111,8 +94,8 @@ struct new_error {
 class [[nodiscard]] status {
  public:
   status() noexcept = default;
-  [[gnu::noinline]] status(checkrow::error&& failure) : error_(new checkrow::error(std::move(failure))) {}
-  [[gnu::noinline]] status(const checkrow::error& failure) : error_(new checkrow::error(failure)) {}
+  status(checkrow::error&& failure);
+  status(const checkrow::error& failure);
   status(detail::new_error failure) noexcept : error_(std::move(failure.pointer)) {}
 
   [[nodiscard]] bool ok() const noexcept { return error_ == nullptr; }
@@ -180,23 +163,7 @@ using cancelled_error = failure_of<error_kind::cancelled>;
 
 #if CHECKROW_EXCEPTIONS
 /// Throws the failure type that belongs to the error's kind.
-[[noreturn]] inline void raise(error failed) {
-  switch (failed.kind) {
-    case error_kind::not_found:
-      throw not_found_error(std::move(failed));
-    case error_kind::corrupt:
-      throw corrupt_error(std::move(failed));
-    case error_kind::io:
-      throw io_error(std::move(failed));
-    case error_kind::unsupported:
-      throw unsupported_error(std::move(failed));
-    case error_kind::cancelled:
-      throw cancelled_error(std::move(failed));
-    case error_kind::misuse:
-      break;
-  }
-  throw misuse_error(std::move(failed));
-}
+[[noreturn]] void raise(error failed);
 
 inline void unwrap(status done) {
   if (!done) raise(std::move(done).error());
@@ -210,3 +177,7 @@ template <class T>
 #endif
 
 }  // namespace checkrow::inline v0
+
+#if CHECKROW_HEADER_ONLY
+#include <checkrow/source/error.hpp>
+#endif

@@ -3,4 +3,8 @@
 #pragma once
 
 #include <checkrow/checkrow.hpp>
+#include <checkrow/source/error.hpp>
+#include <checkrow/source/guarded.hpp>
+#include <checkrow/source/journal.hpp>
 #include <checkrow/source/paths.hpp>
+#include <checkrow/source/statistics.hpp>

@@ -1,29 +1,14 @@
 // Calls into the user's code, whose exceptions become errors.
 #pragma once
 
-#include <cerrno>
 #include <checkrow/error.hpp>
-#include <new>
 #include <type_traits>
 
 namespace checkrow::inline v0::detail {
 
 #if CHECKROW_EXCEPTIONS
 /// The error of the exception being handled. (Out of line, or every guarded call would hold all of this.)
-[[nodiscard, gnu::noinline]] inline new_error caught(const char* whose, const std::string& where) {
-  try {
-    throw;
-  } catch (const failure& known) {
-    return {error_pointer(new error(known.error()))};
-  } catch (const std::bad_alloc&) {
-    return make_error(error_kind::io, {"the system has no memory left for ", whose}, {where},
-                      {"free some memory"}, ENOMEM);
-  } catch (const std::exception& thrown) {
-    return make_error(error_kind::misuse, {whose, " threw: ", thrown.what()}, {where}, {"mend that code"});
-  } catch (...) {
-    return make_error(error_kind::misuse, {whose, " threw something"}, {where}, {"mend that code"});
-  }
-}
+[[nodiscard]] new_error caught(const char* whose, const std::string& where);
 #endif
 
 /// Runs `call` and returns its result; what it throws becomes an error: of memory, or a misuse error that
@@ -64,3 +49,7 @@ void swallowed(Call&& call) noexcept {
 }
 
 }  // namespace checkrow::inline v0::detail
+
+#if CHECKROW_HEADER_ONLY
+#include <checkrow/source/guarded.hpp>
+#endif

@@ -1,10 +1,8 @@
 // Tells the observer what happens, one event at a time, and keeps the statistics of it.
 #pragma once
 
-#include <checkrow/detail/guarded.hpp>
 #include <checkrow/observer.hpp>
 #include <checkrow/statistics.hpp>
-#include <checkrow/ticket.hpp>
 #include <mutex>
 
 namespace checkrow::inline v0::detail {
@@ -14,92 +12,14 @@ class journal {
   explicit journal(observer watching) : watcher_(std::move(watching)) {}
 
   /// From any thread.
-  void tell(const event& what) noexcept {
-    const std::lock_guard telling(telling_);
-    {
-      const std::lock_guard lock(mutex_);
-      count(what);
-    }
-    if (watcher_.call) swallowed([&] { watcher_.call(what); });
-  }
+  void tell(const event& what) noexcept;
 
   /// From any thread, an observer's own call included.
-  [[nodiscard]] statistics snapshot() const {
-    const std::lock_guard lock(mutex_);
-    return sums_;
-  }
+  [[nodiscard]] statistics snapshot() const;
 
  private:
-  void count(const event& what) noexcept {
-    switch (what.kind) {
-      case event_kind::sealed:
-        ++sums_.saves_started;
-        sums_.saving = true;
-        sums_.rows_so_far = sums_.bytes_so_far = 0;
-        return;
-      case event_kind::captured:
-        sums_.last_stall_seconds = what.seconds;
-        return;
-      case event_kind::progress:
-        if (what.figures == nullptr) return;
-        sums_.rows_so_far = what.rows;
-        sums_.bytes_so_far = what.bytes;
-        sums_.queued_bytes = what.figures->queued_bytes;
-        return;
-      case event_kind::committed:
-      case event_kind::failed:
-        return count_end(what);
-      case event_kind::skipped:
-        ++sums_.saves_skipped;
-        return;
-      case event_kind::collected:
-        sums_.blobs_collected += what.rows;
-        return;
-      case event_kind::passed_over:
-        ++sums_.checkpoints_passed_over;
-        return;
-      case event_kind::restored:
-        ++sums_.restores;
-        sums_.bytes_restored += what.bytes;
-        sums_.restore_seconds += what.seconds;
-        return;
-      default:
-        return;
-    }
-  }
-
-  void count_end(const event& what) noexcept {
-    if (what.figures == nullptr) {
-      ++sums_.restore_failures;
-      return;
-    }
-    const save_figures& save = *what.figures;
-    sums_.saving = false;
-    sums_.queued_bytes = 0;
-    sums_.rows_so_far = save.rows;
-    sums_.bytes_so_far = save.bytes;
-    sums_.rows_written += save.rows;
-    sums_.bytes_written += save.bytes;
-    sums_.stall_seconds += save.stall_seconds;
-    sums_.last_stall_seconds = save.stall_seconds;
-    sums_.largest_stall_seconds = std::max(sums_.largest_stall_seconds, save.stall_seconds);
-    sums_.wait_seconds += save.wait_seconds;
-    sums_.encode_seconds += save.encode_seconds;
-    sums_.write_seconds += save.write_seconds;
-    sums_.total_seconds += save.total_seconds;
-    sums_.aside_rows += save.aside_rows;
-    sums_.aside_peak_bytes = save.aside_bytes;
-    if (what.kind == event_kind::failed) {
-      ++(what.why->kind == error_kind::cancelled ? sums_.saves_cancelled : sums_.saves_failed);
-      return;
-    }
-    ++sums_.saves_committed;
-    sums_.full_saves += save.full ? 1 : 0;
-    sums_.last_step = save.step;
-    sums_.last_sequence = save.sequence;
-    sums_.last_bytes = save.bytes;
-    sums_.last_seconds = save.total_seconds;
-  }
+  void count(const event& what) noexcept;
+  void count_end(const event& what) noexcept;
 
   observer watcher_;
   std::mutex telling_;  ///< one event at a time
@@ -108,3 +28,7 @@ class journal {
 };
 
 }  // namespace checkrow::inline v0::detail
+
+#if CHECKROW_HEADER_ONLY
+#include <checkrow/source/journal.hpp>
+#endif
