@@ -3,8 +3,13 @@
 #pragma once
 
 #include <checkrow/checkrow.hpp>
+#include <checkrow/source/directory.hpp>
 #include <checkrow/source/error.hpp>
+#include <checkrow/source/file.hpp>
+#include <checkrow/source/file_calls.hpp>
+#include <checkrow/source/file_reader.hpp>
 #include <checkrow/source/guarded.hpp>
 #include <checkrow/source/journal.hpp>
+#include <checkrow/source/memory.hpp>
 #include <checkrow/source/paths.hpp>
 #include <checkrow/source/statistics.hpp>

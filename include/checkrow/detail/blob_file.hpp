@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <atomic>
 #include <checkrow/detail/file.hpp>
+#include <checkrow/detail/file_calls.hpp>
 #include <checkrow/detail/write_buffers.hpp>
+#include <checkrow/sinks/write_options.hpp>
 
 namespace checkrow::inline v0::detail {
 

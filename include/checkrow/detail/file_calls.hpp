@@ -73,6 +73,11 @@ class file_calls {
   [[nodiscard]] virtual int uring_result(int result) const noexcept { return result; }
 };
 
-inline constexpr file_calls system_calls{};
+/// The system's own.
+extern const file_calls system_calls;
 
 }  // namespace checkrow::inline v0::detail
+
+#if CHECKROW_HEADER_ONLY
+#include <checkrow/source/file_calls.hpp>
+#endif

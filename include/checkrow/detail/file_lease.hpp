@@ -1,6 +1,11 @@
 // Leases of files: a shared lock says that somebody reads what the file stands for.
 #pragma once
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <checkrow/detail/file.hpp>
 
 namespace checkrow::inline v0::detail {
