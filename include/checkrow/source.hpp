@@ -13,3 +13,6 @@
 #include <checkrow/source/memory.hpp>
 #include <checkrow/source/paths.hpp>
 #include <checkrow/source/statistics.hpp>
+#include <checkrow/source/stop_and_copy.hpp>
+#include <checkrow/source/touch_capture.hpp>
+#include <checkrow/source/touch_guard.hpp>

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <checkrow/detail/record_layout.hpp>
 #include <checkrow/detail/row_ranges.hpp>
 #include <chrono>
 #include <condition_variable>
@@ -9,21 +11,6 @@
 #include <new>
 
 namespace checkrow::inline v0::detail {
-
-/// How the records of one table lie in a segment: every column of a row side by side.
-struct record_layout {
-  explicit record_layout(const registered_table& of) : table(&of) {
-    for (const registered_column& column : of.columns) {
-      offsets.push_back(bytes);
-      bytes += (column.shape.row_bytes() + 7) / 8 * 8;
-    }
-  }
-  const registered_table* table;
-  std::vector<std::size_t> offsets;
-  std::size_t bytes = 0;
-  std::uint32_t index = 0;       ///< of the table in the running save
-  std::uint64_t batch_rows = 1;  ///< the most that a worker takes at once
-};
 
 /// Rows of one table, copied by one touch at a time.
 struct aside_segment {

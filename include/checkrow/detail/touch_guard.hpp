@@ -11,16 +11,15 @@
 //   - a row leaves the cursors only at a durable commit, so a failed or cancelled save loses nothing.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
-#include <checkrow/detail/aside_pool.hpp>
+#include <checkrow/detail/record_layout.hpp>
 #include <checkrow/detail/zeroed_words.hpp>
-#include <thread>
-
-#if defined(__x86_64__)
-#include <emmintrin.h>
-#endif
 
 namespace checkrow::inline v0::detail {
+
+class aside_pool;
+struct aside_segment;
 
 /// The tracker's words of one table; see block_tracker.
 class block_words {
@@ -35,21 +34,11 @@ class block_words {
 
 class touch_guard {
  public:
-  touch_guard(const registered_table& table, block_words& words, aside_pool& pool)
-      : layout(table),
-        words(&words),
-        pool_(&pool),
-        blocks_(table.rows / 64 + (table.rows % 64 != 0)),
-        states_((blocks_ + 7) / 8) {
-    layout.batch_rows = rows_of_a_batch(table.columns);
-  }
+  touch_guard(const registered_table& table, block_words& words, aside_pool& pool);
 
   [[nodiscard]] std::uint64_t blocks() const noexcept { return blocks_; }
   /// The table has more rows from now on. No save runs.
-  void grow(std::uint64_t rows) {
-    blocks_ = rows / 64 + (rows % 64 != 0);
-    states_.grow((blocks_ + 7) / 8);
-  }
+  void grow(std::uint64_t rows);
   /// 0, or the running save's generation << 2.
   [[nodiscard]] std::uint8_t active() const noexcept { return active_.load(std::memory_order_acquire); }
 
@@ -78,27 +67,14 @@ class touch_guard {
       if (needed == std::size(need)) capture({need, std::exchange(needed, 0)}, active, segment);
     }
     capture({need, needed}, active, segment);
-    if (segment != nullptr) pool_->give_back(segment);
+    if (segment != nullptr) give_back(segment);
     return marked;
   }
 
-  void touch_range(std::uint64_t first, std::uint64_t count, std::uint8_t active) noexcept {
-    std::uint64_t ids[256];
-    for (std::uint64_t end = first + count; first < end;) {
-      std::size_t n = 0;
-      while (n < std::size(ids) && first < end) ids[n++] = first++;
-      (void)touch(std::span<const std::uint64_t>(ids, n), active);
-    }
-  }
+  void touch_range(std::uint64_t first, std::uint64_t count, std::uint8_t active) noexcept;
 
   /// A worker's turn at a block: locks it, seals it, and returns the rows still pending; done() ends it.
-  [[nodiscard]] std::uint64_t take(std::uint64_t block, std::uint8_t active) noexcept {
-    const std::uint8_t before = lock(block, active);
-    if (before == (active | done_state)) return 0;
-    if (before != active) (void)words->take(block);
-    interleave("taken");
-    return words->planned(block) & ~words->touched_in(block);
-  }
+  [[nodiscard]] std::uint64_t take(std::uint64_t block, std::uint8_t active) noexcept;
   void done(std::uint64_t block, std::uint8_t active) noexcept {
     state(block).store(active | done_state, std::memory_order_release);
   }
@@ -137,100 +113,20 @@ class touch_guard {
   }
 
   /// The state before. Locked then, unless that was done.
-  [[nodiscard]] std::uint8_t lock(std::uint64_t block, std::uint8_t active) noexcept {
-    auto word = state(block);
-    for (unsigned spins = 0;; ++spins) {
-      std::uint8_t now = word.load(std::memory_order_acquire);
-      if (now == (active | done_state)) return now;
-      if (now != (active | locked_state)) {
-        if (word.compare_exchange_weak(now, active | locked_state, std::memory_order_acquire)) return now;
-        continue;
-      }
-      if (spins >= 200)
-        std::this_thread::yield();
-      else
-        pause();
-    }
-  }
+  [[nodiscard]] std::uint8_t lock(std::uint64_t block, std::uint8_t active) noexcept;
   void unlock(std::uint64_t block, std::uint8_t active) noexcept {
     state(block).store(active, std::memory_order_release);
   }
 
-  void capture(std::span<const std::uint64_t> ids, std::uint8_t active, aside_segment*& segment) noexcept {
-    while (!ids.empty()) ids = ids.subspan(capture_some(ids, active, segment));
-  }
-
-  /// Locks up to eight blocks, copies their rows, unlocks: the misses of eight rows overlap. Returns how many
-  /// of the ids are marked, at least one.
+  /// Copies the rows aside that are pending, and marks all.
+  void capture(std::span<const std::uint64_t> ids, std::uint8_t active, aside_segment*& segment) noexcept;
   [[nodiscard]] std::size_t capture_some(std::span<const std::uint64_t> ids, std::uint8_t active,
-                                         aside_segment*& segment) noexcept {
-    for (std::size_t ahead = group; ahead < std::min(ids.size(), 3 * group); ++ahead) prefetch(ids[ahead]);
-    if (segment == nullptr || segment->rows == segment->capacity) return capture_one(ids[0], active, segment);
-    const std::size_t room = std::min<std::size_t>(group, segment->capacity - segment->rows);
-    std::uint64_t held[group];
-    std::size_t holds = 0, k = 0;
-    for (; k < ids.size() && holds < room; ++k) {
-      const std::uint64_t block = ids[k] / 64, bit = std::uint64_t{1} << ids[k] % 64;
-      std::uint8_t now = state(block).load(std::memory_order_acquire);
-      if (now == (active | done_state)) {
-        words->touch_in(block, bit);
-        continue;
-      }
-      if (now == (active | locked_state)) break;  // maybe by this very group
-      if (!state(block).compare_exchange_strong(now, active | locked_state, std::memory_order_acquire)) break;
-      if (now != active) (void)words->take(block);
-      if (is_pending(block, bit)) {
-        held[holds++] = ids[k];
-      } else {
-        words->touch_in(block, bit);
-        unlock(block, active);
-      }
-    }
-    interleave("held");
-    for (std::size_t i = 0; i < holds; ++i) segment->copy(held[i]);
-    interleave("copied");
-    for (std::size_t i = 0; i < holds; ++i) {
-      words->touch_in(held[i] / 64, std::uint64_t{1} << held[i] % 64);
-      unlock(held[i] / 64, active);
-    }
-    return k != 0 ? k : capture_one(ids[0], active, segment);
-  }
-
-  /// One row, waiting for its block's lock, and for a segment where that has to be.
+                                         aside_segment*& segment) noexcept;
   [[nodiscard]] std::size_t capture_one(std::uint64_t id, std::uint8_t active,
-                                        aside_segment*& segment) noexcept {
-    const std::uint64_t block = id / 64, bit = std::uint64_t{1} << id % 64;
-    for (;;) {
-      const std::uint8_t before = lock(block, active);
-      if (before == (active | done_state)) {
-        words->touch_in(block, bit);
-        return 1;
-      }
-      if (before != active) (void)words->take(block);
-      if (is_pending(block, bit)) {
-        if (segment == nullptr || segment->rows == segment->capacity) {
-          unlock(block, active);  // nobody waits for memory under a lock
-          segment = pool_->exchange(segment, layout);
-          continue;  // without one: every block is done, or the capture cancelled
-        }
-        segment->copy(id);
-      }
-      interleave("copied");
-      words->touch_in(block, bit);
-      unlock(block, active);
-      return 1;
-    }
-  }
-  /// Under the block's lock, once it is sealed.
-  [[nodiscard]] bool is_pending(std::uint64_t block, std::uint64_t bit) const noexcept {
-    return (words->planned(block) & ~words->touched_in(block) & bit) != 0 && !pool_->cancelled();
-  }
+                                        aside_segment*& segment) noexcept;
+  void give_back(aside_segment* segment) noexcept;
+  [[nodiscard]] bool is_pending(std::uint64_t block, std::uint64_t bit) const noexcept;
 
-  static void pause() noexcept {
-#if defined(__x86_64__)
-    _mm_pause();
-#endif
-  }
   /// Tests widen the windows between two steps with this, or put threads into an order.
   static void interleave([[maybe_unused]] const char* where) noexcept {
 #if defined(CHECKROW_INTERLEAVE)
@@ -245,3 +141,7 @@ class touch_guard {
 };
 
 }  // namespace checkrow::inline v0::detail
+
+#if CHECKROW_HEADER_ONLY
+#include <checkrow/source/touch_guard.hpp>
+#endif
