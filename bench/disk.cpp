@@ -3,8 +3,13 @@
 //
 // Rounds in which every case runs once, in another order each time. A case counts by the median of its ratio
 // to the disk's rate within its round: other load on the machine hits both alike.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
+#include <checkrow/detail/file_calls.hpp>
+#include <checkrow/detail/write_buffers.hpp>
 #include <checkrow/sinks/directory.hpp>
 #include <chrono>
 #include <cstdio>

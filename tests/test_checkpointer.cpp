@@ -1,5 +1,6 @@
 // Saving and restoring as a trainer sees it.
 #include <checkrow/detail/blobs.hpp>
+#include <set>
 #include <thread>
 
 #include "catch_shim.hpp"

@@ -67,6 +67,7 @@ void operator delete[](void* bytes) noexcept { operator delete(bytes); }
 void operator delete[](void* bytes, std::size_t) noexcept { operator delete(bytes); }
 
 #include <checkrow/checkrow.hpp>
+#include <checkrow/detail/aside_pool.hpp>
 
 #include "catch_shim.hpp"
 #include "moody_sink.hpp"

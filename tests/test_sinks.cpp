@@ -1,6 +1,8 @@
 // Sinks: the contract, for ours and for one that a user wrote, and what only the directory sink promises.
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <checkrow/checkpointer.hpp>
 #include <checkrow/sinks/directory.hpp>

@@ -1,8 +1,12 @@
 // The directory sink's writer: every byte in its place whatever the sizes, and every failing call told.
 // Compiled twice: as it is, and where liburing is there with CHECKROW_LIBURING, which adds its engine.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <checkrow/capture/stop_and_copy.hpp>
 #include <checkrow/checkpointer.hpp>
 #include <checkrow/codecs/builtin.hpp>
+#include <checkrow/detail/file_calls.hpp>
 #include <checkrow/sinks/directory.hpp>
 #include <checkrow/sinks/memory.hpp>
 #include <checkrow/sinks/throttled.hpp>
