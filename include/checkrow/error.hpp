@@ -78,6 +78,8 @@ struct error_deleter {
   void operator()(const error* old) const noexcept;
 };
 using error_pointer = std::unique_ptr<error, error_deleter>;
+[[nodiscard]] error_pointer keep(error&& failure);
+[[nodiscard]] error_pointer keep(const error& failure);
 
 /// What make_error returns: becomes an error, a status or a result.
 struct new_error {
@@ -94,8 +96,8 @@ struct new_error {
 class [[nodiscard]] status {
  public:
   status() noexcept = default;
-  status(checkrow::error&& failure);
-  status(const checkrow::error& failure);
+  status(checkrow::error&& failure) : error_(detail::keep(std::move(failure))) {}
+  status(const checkrow::error& failure) : error_(detail::keep(failure)) {}
   status(detail::new_error failure) noexcept : error_(std::move(failure.pointer)) {}
 
   [[nodiscard]] bool ok() const noexcept { return error_ == nullptr; }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <checkrow/checkrow.hpp>
+#include <checkrow/source/checkrow.hpp>
 #include <checkrow/source/directory.hpp>
 #include <checkrow/source/error.hpp>
 #include <checkrow/source/file.hpp>

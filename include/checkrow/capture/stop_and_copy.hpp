@@ -39,18 +39,19 @@ struct stop_and_copy {
   }
 };
 
-/// The staging buffer of one checkpointer, kept from save to save.
+/// The staging buffer of one checkpointer, kept from save to save. (What is virtual says here already that it
+/// is inline, where it is: else every file would compile it, used or not, for the virtual table's sake.)
 class stop_and_copy::staging final : public detail::any_capture {
  public:
   explicit staging(const stop_and_copy& policy);
-  ~staging() override;
+  CHECKROW_INLINE ~staging() override;
 
-  [[nodiscard]] bool begin(detail::model_tables& tables, const save_plan& plan,
-                           std::uint64_t memory) override;
-  [[nodiscard]] bool next(detail::row_batch& batch) override;
-  void cancel() noexcept override;
-  void end() noexcept override;
-  [[nodiscard]] detail::capture_figures figures() const override;
+  [[nodiscard]] CHECKROW_INLINE bool begin(detail::model_tables& tables, const save_plan& plan,
+                                           std::uint64_t memory) override;
+  [[nodiscard]] CHECKROW_INLINE bool next(detail::row_batch& batch) override;
+  CHECKROW_INLINE void cancel() noexcept override;
+  CHECKROW_INLINE void end() noexcept override;
+  [[nodiscard]] CHECKROW_INLINE detail::capture_figures figures() const override;
 
  private:
   struct source;

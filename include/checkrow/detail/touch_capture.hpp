@@ -17,22 +17,25 @@ struct block_range {
   unsigned shift = 0;                 ///< all lie in one aligned range of 2^shift blocks
 };
 
+/// (What is virtual says here already that it is inline, where it is: else every file would compile it, used
+/// or not, for the virtual table's sake.)
 class touch_capture : public any_capture {
  public:
   touch_capture(std::uint64_t aside_bytes, double patience);
-  ~touch_capture() override;
+  CHECKROW_INLINE ~touch_capture() override;
 
   [[nodiscard]] aside_pool& pool() noexcept { return *pool_; }
 
-  [[nodiscard]] bool begin(model_tables& tables, const save_plan& plan, std::uint64_t memory) override;
+  [[nodiscard]] CHECKROW_INLINE bool begin(model_tables& tables, const save_plan& plan,
+                                           std::uint64_t memory) override;
   /// First what touches have copied, so that the memory for it stays small; then blocks not captured yet.
-  [[nodiscard]] bool next(row_batch& batch) override;
-  void cancel() noexcept override;
+  [[nodiscard]] CHECKROW_INLINE bool next(row_batch& batch) override;
+  CHECKROW_INLINE void cancel() noexcept override;
   /// After a cancelled one every block is taken to its end first: a touch that still copies under a block's
   /// lock must be through before others write rows without looking at it.
-  void end() noexcept override;
-  [[nodiscard]] status outcome() override;
-  [[nodiscard]] capture_figures figures() const override;
+  CHECKROW_INLINE void end() noexcept override;
+  [[nodiscard]] CHECKROW_INLINE status outcome() override;
+  [[nodiscard]] CHECKROW_INLINE capture_figures figures() const override;
 
  private:
   /// A unit spans no more blocks, so that aside memory is drained now and then while clean rows pass by.

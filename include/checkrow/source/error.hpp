@@ -28,6 +28,13 @@ namespace detail {
   delete old;
 }
 
+[[gnu::noinline]] CHECKROW_INLINE error_pointer keep(error&& failure) {
+  return error_pointer(new error(std::move(failure)));
+}
+[[gnu::noinline]] CHECKROW_INLINE error_pointer keep(const error& failure) {
+  return error_pointer(new error(failure));
+}
+
 [[gnu::noinline]] CHECKROW_INLINE new_error::operator error() && { return std::move(*pointer); }
 
 [[gnu::noinline]] CHECKROW_INLINE new_error make_error(error_kind kind, words what, words where, words next,
@@ -36,11 +43,6 @@ namespace detail {
 }
 
 }  // namespace detail
-
-[[gnu::noinline]] CHECKROW_INLINE status::status(checkrow::error&& failure)
-    : error_(new checkrow::error(std::move(failure))) {}
-[[gnu::noinline]] CHECKROW_INLINE status::status(const checkrow::error& failure)
-    : error_(new checkrow::error(failure)) {}
 
 #if CHECKROW_EXCEPTIONS
 CHECKROW_INLINE void raise(error failed) {
