@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <bit>
 #include <checkrow/codecs/builtin.hpp>
+#include <checkrow/detail/engines.hpp>
+#include <checkrow/detail/pack_parameters.hpp>
+#include <checkrow/detail/row_arithmetic.hpp>
 #include <cmath>
 #include <utility>
 

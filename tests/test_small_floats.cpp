@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <checkrow/codecs/builtin.hpp>
+#include <checkrow/detail/engines.hpp>
 #include <checkrow/detail/row_errors.hpp>
 #include <cmath>
 #include <cstdlib>

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <checkrow/checkrow.hpp>
+#include <checkrow/source/adaptive.hpp>
+#include <checkrow/source/builtin.hpp>
 #include <checkrow/source/checkrow.hpp>
 #include <checkrow/source/directory.hpp>
 #include <checkrow/source/error.hpp>
@@ -13,6 +15,7 @@
 #include <checkrow/source/journal.hpp>
 #include <checkrow/source/memory.hpp>
 #include <checkrow/source/paths.hpp>
+#include <checkrow/source/sections.hpp>
 #include <checkrow/source/statistics.hpp>
 #include <checkrow/source/stop_and_copy.hpp>
 #include <checkrow/source/touch_capture.hpp>

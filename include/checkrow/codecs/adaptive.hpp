@@ -2,9 +2,8 @@
 #pragma once
 
 #include <checkrow/concepts.hpp>
-#include <checkrow/detail/greedy_search.hpp>
-#include <checkrow/detail/refit_search.hpp>
-#include <checkrow/detail/small_section.hpp>
+#include <checkrow/detail/row_grid.hpp>
+#include <checkrow/detail/sections.hpp>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -37,14 +36,7 @@ struct greedy {
   float ratio = 0.5f;  ///< 0 to 1: how much of the range may be given up
 
   [[nodiscard]] detail::narrow_grid propose(const detail::float_row& row, const detail::row_range& range,
-                                            int codec_bits) const noexcept {
-    constexpr int most = 1 << 20;
-    const int usual = codec_bits == 8 ? 200 : codec_bits == 4 ? 45 : 25;
-    const int count = bins <= 0 ? usual : bins < most ? bins : most;
-    const detail::trial_losses engine = detail::losses_of_engine();
-    return detail::greedy_grid(row, range, codec_bits, count, detail::greedy_turns(count, ratio),
-                               engine != nullptr ? engine : detail::plain_losses);
-  }
+                                            int codec_bits) const noexcept;
 };
 
 /// Least squares from two starts, the default: errors at or below greedy's at a small part of its time.
@@ -54,9 +46,7 @@ struct refit {
   static constexpr std::uint32_t version = 1;
 
   [[nodiscard]] detail::narrow_grid propose(const detail::float_row& row, const detail::row_range& range,
-                                            int codec_bits) const noexcept {
-    return detail::refit_grid(row, range, codec_bits);
-  }
+                                            int codec_bits) const noexcept;
 };
 
 static_assert(grid_search<greedy>);
@@ -88,41 +78,22 @@ struct adaptive {
   /// n < 2^32.
   [[nodiscard]] std::size_t encode(const column_shape& shape, row_view rows, std::size_t n,
                                    std::byte* out) const noexcept {
-    const bool small = shape.element_bytes == 2;
-    detail::batch_encoder batches = nullptr;
-    if constexpr (std::same_as<Search, refit>)
-      batches = small ? detail::small_encoder_of<Bits, detail::batch_kind::refit>(shape.width)
-                      : detail::batch_encoder_of<Bits, detail::batch_kind::refit>(shape.width);
-    if (small)
-      return detail::encode_small_section(shape, rows, n, detail::row_grid::asymmetric, Bits, out, batches,
-                                          {this, &grid_as_floats});
-    return detail::encode_section<Bits>(
-        shape, rows, n, detail::row_grid::asymmetric, out,
-        [this](const detail::float_row& row) noexcept { return plan(row); }, batches);
+    constexpr auto batches =
+        std::same_as<Search, refit> ? detail::batch_kind::refit : detail::batch_kind::none;
+    return detail::encode_section<Bits, batches>(shape, rows, n, grid, out, {&search, &propose});
   }
 
   [[nodiscard]] bool decode(const column_shape& shape, std::span<const std::byte> bytes, std::size_t n,
                             row_span rows) const noexcept {
-    constexpr auto grid = detail::row_grid::asymmetric;
-    if (!accepts(shape)) return false;
-    if (shape.element_bytes == 2) return detail::decode_small_section(shape, bytes, n, grid, Bits, rows);
-    return detail::decode_section<Bits>(shape, bytes, n, grid, rows, detail::batch_decoder_of<Bits>());
+    return accepts(shape) && detail::decode_section<Bits>(shape, bytes, n, grid, rows);
   }
 
  private:
-  /// For rows of half and bfloat16: the grid that the row would have as float32.
-  [[nodiscard]] static detail::narrow_grid grid_as_floats(const void* codec,
-                                                          const detail::float_row& row) noexcept {
-    return static_cast<const adaptive*>(codec)->plan(row).narrow;
-  }
+  static constexpr detail::row_grid grid = detail::row_grid::asymmetric;
 
-  /// The min/max plan, with the searched grid in it where the two rules allow: see row_arithmetic.hpp.
-  [[nodiscard]] detail::row_plan plan(const detail::float_row& row) const noexcept {
-    detail::row_plan plan = detail::plan_asymmetric(row, Bits);
-    if (plan.kind != detail::row_class::narrow || detail::on_grid(row, plan.narrow, Bits)) return plan;
-    const detail::narrow_grid found = search.propose(row, plan.range, Bits);
-    if (detail::eligible(found, plan.range, Bits)) plan.narrow = found;
-    return plan;
+  [[nodiscard]] static detail::narrow_grid propose(const void* search, const detail::float_row& row,
+                                                   const detail::row_range& range, int codec_bits) noexcept {
+    return static_cast<const Search*>(search)->propose(row, range, codec_bits);
   }
 };
 
@@ -130,3 +101,7 @@ static_assert(row_codec<adaptive<4>>);
 static_assert(row_codec<adaptive<2, greedy>>);
 
 }  // namespace checkrow::inline v0
+
+#if CHECKROW_HEADER_ONLY
+#include <checkrow/source/adaptive.hpp>
+#endif

@@ -3,6 +3,7 @@
 
 #include <checkrow/codecs/adaptive.hpp>
 #include <checkrow/codecs/codec_set.hpp>
+#include <checkrow/codecs/engine.hpp>
 #include <checkrow/codecs/exact.hpp>
 #include <checkrow/codecs/two_bytes.hpp>
 #include <checkrow/codecs/uniform.hpp>
@@ -30,16 +31,14 @@ using builtin_codecs =
               adaptive<3, refit>, adaptive<4, refit>, adaptive<8, refit>>;
 
 /// Decodes n rows that any built-in codec wrote; `bytes` is untrusted.
-[[nodiscard]] inline decode_outcome decode_builtin(codec_choice choice, const column_shape& shape,
-                                                   std::span<const std::byte> bytes, std::size_t n,
-                                                   row_span rows) noexcept {
-  bool good = false;
-  const bool known = builtin_codecs{}.visit(
-      choice, [&](const auto& codec) { good = codec.accepts(shape) && codec.decode(shape, bytes, n, rows); });
-  if (!known) return decode_outcome::unknown;
-  return good ? decode_outcome::decoded : decode_outcome::malformed;
-}
+[[nodiscard]] decode_outcome decode_builtin(codec_choice choice, const column_shape& shape,
+                                            std::span<const std::byte> bytes, std::size_t n,
+                                            row_span rows) noexcept;
 
 }  // namespace detail
 
 }  // namespace checkrow::inline v0
+
+#if CHECKROW_HEADER_ONLY
+#include <checkrow/source/builtin.hpp>
+#endif

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <checkrow/concepts.hpp>
-#include <checkrow/detail/small_section.hpp>
+#include <checkrow/detail/sections.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -44,26 +44,12 @@ struct uniform {
   /// n < 2^32.
   [[nodiscard]] std::size_t encode(const column_shape& shape, row_view rows, std::size_t n,
                                    std::byte* out) const noexcept {
-    if (shape.element_bytes == 2)
-      return detail::encode_small_section(
-          shape, rows, n, grid, Bits, out,
-          detail::small_encoder_of<Bits, detail::batch_kind::uniform>(shape.width));
-    const auto plan = [](const detail::float_row& row) noexcept {
-      if constexpr (is_symmetric)
-        return detail::plan_symmetric(row, Bits);
-      else
-        return detail::plan_asymmetric(row, Bits);
-    };
-    return detail::encode_section<Bits>(
-        shape, rows, n, grid, out, plan,
-        detail::batch_encoder_of<Bits, detail::batch_kind::uniform>(shape.width));
+    return detail::encode_section<Bits, detail::batch_kind::uniform>(shape, rows, n, grid, out, {});
   }
 
   [[nodiscard]] bool decode(const column_shape& shape, std::span<const std::byte> bytes, std::size_t n,
                             row_span rows) const noexcept {
-    if (!accepts(shape)) return false;
-    if (shape.element_bytes == 2) return detail::decode_small_section(shape, bytes, n, grid, Bits, rows);
-    return detail::decode_section<Bits>(shape, bytes, n, grid, rows, detail::batch_decoder_of<Bits>());
+    return accepts(shape) && detail::decode_section<Bits>(shape, bytes, n, grid, rows);
   }
 
  private:

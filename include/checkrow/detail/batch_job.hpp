@@ -53,7 +53,4 @@ inline void finish_streaming() noexcept {
 #endif
 }
 
-/// How the batches of a codec find their grids.
-enum class batch_kind : std::uint8_t { uniform, refit };
-
 }  // namespace checkrow::inline v0::detail

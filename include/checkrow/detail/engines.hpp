@@ -6,6 +6,7 @@
 #include <checkrow/detail/lanes_avx2.hpp>
 #include <checkrow/detail/lanes_avx512.hpp>
 #include <checkrow/detail/lanes_neon.hpp>
+#include <checkrow/detail/row_grid.hpp>
 #include <cstddef>
 
 namespace checkrow::inline v0::detail {

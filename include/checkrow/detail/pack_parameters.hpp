@@ -5,6 +5,7 @@
 #include <bit>
 #include <checkrow/detail/packed_parameters.hpp>
 #include <checkrow/detail/parameter_vectors.hpp>
+#include <checkrow/detail/section_layout.hpp>
 #include <checkrow/format/bytes.hpp>
 #include <cstddef>
 #include <cstdint>

@@ -21,8 +21,6 @@
 
 namespace checkrow::inline v0::detail {
 
-inline constexpr std::size_t parameter_bytes = 4;
-
 /// The parameters of one row, as the codecs take them and before they are packed.
 struct stored_parameters {
   std::uint16_t scale = 0;

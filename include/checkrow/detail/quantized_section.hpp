@@ -1,11 +1,13 @@
-// Writes and reads a quantized column section, for every codec that stores rows as section_layout.hpp says.
+// Writes and reads quantized sections of float32 rows, see sections.hpp and section_layout.hpp.
 #pragma once
 
 #include <algorithm>
 #include <bit>
-#include <checkrow/detail/engines.hpp>
+#include <checkrow/detail/batch_job.hpp>
 #include <checkrow/detail/pack_parameters.hpp>
 #include <checkrow/detail/row_arithmetic.hpp>
+#include <checkrow/detail/row_grid.hpp>
+#include <checkrow/detail/section_check.hpp>
 #include <checkrow/detail/section_layout.hpp>
 #include <checkrow/element.hpp>
 #include <checkrow/format/bytes.hpp>
@@ -16,13 +18,17 @@
 
 namespace checkrow::inline v0::detail {
 
-/// The columns that quantizing codecs take: float32, half and bfloat16, at least two elements. (One element
-/// would need more bytes for its parameters than it has.)
-[[nodiscard]] constexpr bool quantizable(const column_shape& shape) noexcept {
-  if (shape.width < 2) return false;
-  if (shape.element == element_type::float32) return shape.element_bytes == 4;
-  return (shape.element == element_type::float16 || shape.element == element_type::bfloat16) &&
-         shape.element_bytes == 2;
+/// Class and grid of one row: by its min and max, or the searched one where the two rules of
+/// row_arithmetic.hpp allow. Symmetric rows are not searched.
+[[nodiscard]] inline row_plan plan_row(const float_row& row, row_grid grid, int bits,
+                                       const row_search& search) noexcept {
+  if (grid == row_grid::symmetric) return plan_symmetric(row, bits);
+  row_plan plan = plan_asymmetric(row, bits);
+  if (search.propose == nullptr || plan.kind != row_class::narrow || on_grid(row, plan.narrow, bits))
+    return plan;
+  const narrow_grid found = search.propose(search.policy, row, plan.range, bits);
+  if (eligible(found, plan.range, bits)) plan.narrow = found;
+  return plan;
 }
 
 /// The codes of one row, narrow or wide, packed into its slot.
@@ -89,7 +95,7 @@ inline std::uint64_t write_exceptions(const section_layout& at, row_view rows, s
   std::memset(out + codes_end, 0, at.parameters - codes_end);
   const parameter_frame frame = pack_parameters(out + at.parameters, at.rows);
   const std::byte* const row_numbers = out + at.directory;
-  at.pack(frame);
+  at.pack(frame.bytes(at.rows));
   std::memmove(out + at.directory, row_numbers, exceptions * directory_entry_bytes);
   const std::size_t parameters_end = at.parameters + frame.bytes(at.rows);
   std::memset(out + parameters_end, 0, at.directory - parameters_end);
@@ -101,13 +107,12 @@ inline std::uint64_t write_exceptions(const section_layout& at, row_view rows, s
   return at.directory + exceptions * directory_entry_bytes + data_bytes;
 }
 
-/// Writes a section of n rows, n < 2^32, and returns its bytes. plan_row(float_row) -> row_plan; where it
-/// says wide, the grid must be that of plan_asymmetric(). `batches`, if there is one, does the same as
-/// plan_row, many rows at once. The rows must not change meanwhile.
-template <int Bits, class PlanRow>
-[[nodiscard]] std::size_t encode_section(const column_shape& shape, row_view rows, std::size_t n,
-                                         row_grid grid, std::byte* out, PlanRow plan_row,
-                                         batch_encoder batches) noexcept {
+/// encode_section() of float32 rows. `batches`, if there is one, does the same as plan_row(), many rows at
+/// once.
+template <int Bits>
+[[nodiscard]] std::size_t encode_float_section(const column_shape& shape, row_view rows, std::size_t n,
+                                               row_grid grid, std::byte* out, const row_search& search,
+                                               batch_encoder batches) noexcept {
   const default_float_environment environment;
   const section_layout at(shape, n, Bits);
   const encode_job job{
@@ -115,7 +120,7 @@ template <int Bits, class PlanRow>
   std::uint32_t exceptions = 0;
   const auto one_row = [&](std::size_t i) {
     const float_row row{rows.row(i), at.width};
-    const row_plan plan = plan_row(row);
+    const row_plan plan = plan_row(row, grid, Bits, search);
     write_row<Bits>(row, plan, grid, job.parameters + i * parameter_bytes, job.slots + i * at.stride);
     if (plan.kind != row_class::wide && plan.kind != row_class::raw) return;
     format::store(out + at.directory + exceptions * directory_entry_bytes, static_cast<std::uint32_t>(i));
@@ -172,10 +177,11 @@ template <int Bits>
   return stored.kind() == row_class::wide ? exception + wide_bytes : exception;
 }
 
-/// Reads exactly n rows from untrusted bytes. False, and nothing written, unless they are a whole section.
+/// decode_section() of float32 rows.
 template <int Bits>
-[[nodiscard]] bool decode_section(const column_shape& shape, std::span<const std::byte> bytes, std::size_t n,
-                                  row_grid grid, row_span rows, batch_decoder batches) noexcept {
+[[nodiscard]] bool decode_float_section(const column_shape& shape, std::span<const std::byte> bytes,
+                                        std::size_t n, row_grid grid, row_span rows,
+                                        batch_decoder batches) noexcept {
   const default_float_environment environment;
   section_layout at(shape, n, Bits);
   if (!section_is_valid(bytes, at, grid, Bits)) return false;

@@ -15,6 +15,7 @@
 
 #include <checkrow/detail/canonical.hpp>
 #include <checkrow/detail/row_blocks.hpp>
+#include <checkrow/detail/row_grid.hpp>
 #include <checkrow/detail/wide_rows.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -41,22 +42,6 @@ inline constexpr int scale_limit = 65535;
 [[nodiscard]] constexpr int offset_limit(int bits) noexcept {
   return (1 << 14) - top_code(bits) * offset_granularity(bits);
 }
-
-/// Least and greatest element (-0 < +0) and the greatest magnitude, on bits: NaN counts as beyond infinity.
-struct row_range {
-  float min = 0;
-  float max = 0;
-  std::uint32_t magnitude = 0;
-};
-
-/// A narrow grid. `scale` is the code of `step`, 1 to scale_limit.
-struct narrow_grid {
-  float step = 0;
-  int scale = 0;
-  int offset = 0;
-  int granularity = 1;
-  bool valid = false;
-};
 
 /// What is to be done with a row.
 struct row_plan {

@@ -3,6 +3,7 @@
 // 2^15 (0 where the codec is symmetric), and no row is wide.
 #pragma once
 
+#include <checkrow/detail/engines.hpp>
 #include <checkrow/detail/quantized_section.hpp>
 #include <checkrow/detail/small_rows.hpp>
 
@@ -11,12 +12,6 @@ namespace checkrow::inline v0::detail {
 [[nodiscard]] constexpr small_type small_type_of(const column_shape& shape) noexcept {
   return shape.element == element_type::float16 ? small_type::half : small_type::bfloat16;
 }
-
-/// A search for a better range, or none: the grid of a widened row, invalid where there is none.
-struct small_search {
-  const void* codec = nullptr;
-  narrow_grid (*grid_as_floats)(const void* codec, const float_row& row) noexcept = nullptr;
-};
 
 inline void pack_codes(int bits, const std::uint8_t* codes, std::size_t count, std::byte* out) noexcept {
   if (bits == 2) return pack_codes<2>(codes, count, out);
@@ -47,15 +42,14 @@ inline void unpack_codes(int bits, const std::byte* in, std::size_t count, std::
 /// Codes of a row that is neither zero nor out of range, by the searched grid where there is one that the row
 /// gives back, else by its min and max. An invalid grid: the row is raw.
 [[nodiscard]] inline small_grid write_small_row(small_type type, const float_row& row, const row_range& range,
-                                                bool symmetric, int bits, const small_search& search,
+                                                bool symmetric, int bits, const row_search& search,
                                                 std::byte* slot) noexcept {
   const float most = float_of(range.magnitude);
   const float low = symmetric ? 0.0f - most : rounded_to(type, range.min);
   const small_grid grid =
       small_grid_of(type, low, symmetric ? most : rounded_to(type, range.max), bits, symmetric);
-  if (search.grid_as_floats != nullptr && range.min != range.max &&
-      !(grid.valid && on_small_grid(row, grid))) {
-    const narrow_grid found = search.grid_as_floats(search.codec, row);
+  if (search.propose != nullptr && range.min != range.max && !(grid.valid && on_small_grid(row, grid))) {
+    const narrow_grid found = plan_row(row, row_grid::asymmetric, bits, search).narrow;  // as float32
     if (found.valid) {
       const block_grid ends = block_grid_of(found, bits);
       const small_grid better = small_grid_of(
@@ -72,8 +66,8 @@ inline void unpack_codes(int bits, const std::byte* in, std::size_t count, std::
 }
 
 /// Parameters and codes of one row, which is zero, narrow or raw. Returns whether it is raw.
-[[nodiscard]] inline bool write_one_small_row(const encode_job& job, std::size_t i,
-                                              const small_search& search, std::byte* scratch) noexcept {
+[[nodiscard]] inline bool write_one_small_row(const encode_job& job, std::size_t i, const row_search& search,
+                                              std::byte* scratch) noexcept {
   const row_range range = widen_row(job.type, job.rows.row(i), job.width, scratch);
   std::byte* const slot = job.slots + i * job.stride;
   stored_parameters stored;  // zero
@@ -94,11 +88,11 @@ inline void unpack_codes(int bits, const std::byte* in, std::size_t count, std::
   return stored.kind() == row_class::raw;
 }
 
-/// As encode_section, of rows that at.scratch() says there is room to widen.
+/// encode_section() of half and bfloat16 rows. There is room to widen one, see section_layout::scratch().
 [[nodiscard]] inline std::size_t encode_small_section(const column_shape& shape, row_view rows, std::size_t n,
                                                       row_grid kind, int bits, std::byte* out,
                                                       batch_encoder batches,
-                                                      small_search search = {}) noexcept {
+                                                      const row_search& search) noexcept {
   const default_float_environment environment;
   const section_layout at(shape, n, bits);
   const encode_job job{rows,
@@ -143,7 +137,7 @@ inline void read_small_codes(const decode_job& job, stored_parameters stored, co
   }
 }
 
-/// As decode_section.
+/// decode_section() of half and bfloat16 rows.
 [[nodiscard]] inline bool decode_small_section(const column_shape& shape, std::span<const std::byte> bytes,
                                                std::size_t n, row_grid kind, int bits,
                                                row_span rows) noexcept {
