@@ -6,6 +6,7 @@
 // on the machine, which takes the core away for milliseconds, leaves few traces.
 #include <algorithm>
 #include <checkrow/codecs/builtin.hpp>
+#include <checkrow/detail/small_floats.hpp>
 #include <checkrow/format/row_ids.hpp>
 #include <chrono>
 #include <cmath>

@@ -4,6 +4,7 @@
 // to write the bytes of the scalar one.
 #include <atomic>
 #include <checkrow/codecs/builtin.hpp>
+#include <checkrow/detail/small_floats.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

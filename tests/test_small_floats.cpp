@@ -3,6 +3,7 @@
 #include <bit>
 #include <checkrow/codecs/builtin.hpp>
 #include <checkrow/detail/engines.hpp>
+#include <checkrow/detail/quantized_section.hpp>
 #include <checkrow/detail/row_errors.hpp>
 #include <cmath>
 #include <cstdlib>

@@ -9,7 +9,9 @@
 #include "encode_some.hpp"
 
 #include <checkrow/codecs/adaptive.hpp>
+#include <checkrow/codecs/engine.hpp>
 #include <checkrow/codecs/uniform.hpp>
+#include <checkrow/detail/small_floats.hpp>
 #include <cstring>
 #include <memory>
 #include <vector>
