@@ -18,6 +18,9 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 namespace {
 
