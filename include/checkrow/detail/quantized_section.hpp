@@ -19,15 +19,15 @@
 namespace checkrow::inline v0::detail {
 
 /// Class and grid of one row: by its min and max, or the searched one where the two rules of
-/// row_arithmetic.hpp allow. Symmetric rows are not searched.
-[[nodiscard]] inline row_plan plan_row(const float_row& row, row_grid grid, int bits,
-                                       const row_search& search) noexcept {
-  if (grid == row_grid::symmetric) return plan_symmetric(row, bits);
-  row_plan plan = plan_asymmetric(row, bits);
-  if (search.propose == nullptr || plan.kind != row_class::narrow || on_grid(row, plan.narrow, bits))
-    return plan;
-  const narrow_grid found = search.propose(search.policy, row, plan.range, bits);
-  if (eligible(found, plan.range, bits)) plan.narrow = found;
+/// row_arithmetic.hpp allow. Symmetric rows are not searched. (Inline, since a plan is larger than what it
+/// takes to make one.)
+[[nodiscard, gnu::always_inline]] inline row_plan plan_row(const float_row& row, row_grid grid, int bits,
+                                                           const row_search& search) noexcept {
+  row_plan plan = grid == row_grid::symmetric ? plan_symmetric(row, bits) : plan_asymmetric(row, bits);
+  if (search.propose != nullptr && plan.kind == row_class::narrow && !on_grid(row, plan.narrow, bits)) {
+    const narrow_grid found = search.propose(search.policy, row, plan.range, bits);
+    if (eligible(found, plan.range, bits)) plan.narrow = found;
+  }
   return plan;
 }
 
