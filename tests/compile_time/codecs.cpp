@@ -1,0 +1,2 @@
+// The codecs' bodies, as separate compilation has them.
+#include <checkrow/source/codecs.hpp>

@@ -1,0 +1,2 @@
+// The other bodies, as separate compilation has them.
+#include <checkrow/source/core.hpp>
