@@ -6,6 +6,8 @@
 // with
 // --trained, float32 rows of DIM elements, raw.
 #include <checkrow/checkrow.hpp>
+#include <checkrow/detail/row_errors.hpp>
+#include <checkrow/format/row_ids.hpp>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

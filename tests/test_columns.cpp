@@ -1,4 +1,5 @@
 // Optimizer columns with an encoding of their own.
+#include <checkrow/checkrow.hpp>
 #include <cmath>
 #include <limits>
 

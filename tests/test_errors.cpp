@@ -1,4 +1,5 @@
 // The error that a save states, against the one that a restore shows.
+#include <checkrow/checkrow.hpp>
 #include <checkrow/detail/blobs.hpp>
 #include <checkrow/detail/row_errors.hpp>
 #include <cmath>

@@ -14,6 +14,7 @@
 #include <list>
 #include <map>
 #include <numeric>
+#include <set>
 #include <sstream>
 
 #include "catch_shim.hpp"
