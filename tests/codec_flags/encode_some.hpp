@@ -18,7 +18,7 @@ struct flavour {
                           std::size_t width);
 };
 
-extern const flavour o0, o3, fast_math, ofast, no_fma;
-extern const flavour sve, clang_o2, clang_fast;  // on Arm
+extern const flavour o0, o3, fast_math, no_fma;
+extern const flavour ofast, sve, clang_o2, clang_fast;  // on Arm
 
 }  // namespace codec_flags
