@@ -5,6 +5,11 @@
 
 headers | sed 's/.*/#include <&>/' | cat - tests/compile_time/umbrella.cpp >"$scratch/inline.cpp"
 grep -v 'checkrow/source[./]' "$scratch/inline.cpp" >"$scratch/separate.cpp"
+for header in $(headers | grep '^checkrow/source/'); do
+  grep -qF "<$header>" include/checkrow/source.hpp include/checkrow/source/codecs.hpp include/checkrow/source/core.hpp ||
+    fail "$header is not included by source.hpp"
+done
+
 bodies=$BUILD/libcheckrow_compiled.a # where the build has them
 if [ ! -e "$bodies" ]; then
   bodies=$scratch/bodies.o

@@ -5,18 +5,15 @@
 
 "$CMAKE" --install "$BUILD" --prefix "$scratch/prefix" >"$scratch/log" || { cat "$scratch/log"; fail "install"; }
 
-consume() {  # name, its programs, options...
-  local name=$1 program
-  read -r -a programs <<<"$2"
+consume() {  # name, program, options...
+  local name=$1 program=$2
   shift 2
   "$CMAKE" -G Ninja -S tests/consumer -B "$scratch/$name" -DCMAKE_CXX_COMPILER="$CXX" "$@" >"$scratch/log" 2>&1 &&
-    "$CMAKE" --build "$scratch/$name" --target "${programs[@]}" >>"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "$name"; }
-  for program in "${programs[@]}"; do
-    (cd "$scratch" && "$scratch/$name/$program") || fail "the $program ($name) does not run"
-  done
+    "$CMAKE" --build "$scratch/$name" --target "$program" >>"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "$name"; }
+  (cd "$scratch" && "$scratch/$name/$program") || fail "the $program ($name) does not run"
 }
 
-consume find_package "consumer consumer_compiled" -DCMAKE_PREFIX_PATH="$scratch/prefix"
-consume add_subdirectory consumer -DCHECKROW_SOURCE="$PWD"
+consume find_package consumer -DCMAKE_PREFIX_PATH="$scratch/prefix"
+consume add_subdirectory consumer_compiled -DCHECKROW_SOURCE="$PWD" # (dlrm_installed has the installed one compiled)
 ! find "$scratch/prefix" -type f | grep -vE 'checkrow/.*\.(hpp|inc)$|checkrow[A-Za-z]*\.cmake$|/LICENSE$' ||
   fail "more was installed than headers, package config and the license"
