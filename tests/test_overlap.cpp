@@ -1,5 +1,6 @@
 // Saves that meet unfinished ones, and what the statistics say of all that.
 #include <checkrow/checkrow.hpp>
+#include <functional>
 
 #include "catch_shim.hpp"
 #include "moody_sink.hpp"
@@ -264,4 +265,19 @@ TEST_CASE("statistics as Prometheus text: help, type and value of every metric")
   CHECK(text.find("checkrow_stall_seconds_total{job=\"a \\\"b\\\" \\\\ c\\nd\"} 12.000034\n") !=
         std::string::npos);
   CHECK(prometheus_text(some).find("\ncheckrow_saving 1\n") != std::string::npos);
+}
+
+TEST_CASE("An observer may take figures until the last save is done, in the checkpointer's destructor") {
+  std::vector<float> weights(std::size_t{100'000} * 16);
+  std::uint64_t committed = 0;
+  std::function<statistics()> figures;
+  {
+    checkpointer ckpt{exact{}, full{}, throttled<memory>{{}, 1e8}, observer{[&](const event& e) {
+                        if (e.kind == event_kind::committed) committed = figures().saves_committed;
+                      }}};
+    figures = [&] { return ckpt.snapshot(); };
+    ckpt.table("t", weights, 16);
+    ckpt.save(1);
+  }
+  CHECK(committed == 1);
 }

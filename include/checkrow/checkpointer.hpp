@@ -4,7 +4,7 @@
 #include <checkrow/capture/copy_on_touch.hpp>
 #include <checkrow/capture/stop_and_copy.hpp>
 #include <checkrow/codecs/builtin.hpp>
-#include <checkrow/detail/paths.hpp>
+#include <checkrow/detail/checkpointer_core.hpp>
 #include <checkrow/due.hpp>
 #include <checkrow/policies.hpp>
 #include <checkrow/strategies/intermittent.hpp>
@@ -76,9 +76,9 @@ class checkpointer : private detail::table_owner {
   template <element_range Values>
   [[nodiscard]] status try_dense(std::string name, Values&& values) {
     using value = std::remove_cv_t<std::ranges::range_value_t<Values>>;
-    return paths_.add(detail::registered_dense{std::move(name), element_traits<value>::type,
-                                               std::uint8_t{sizeof(value)}, std::ranges::size(values),
-                                               reinterpret_cast<std::byte*>(std::ranges::data(values))});
+    return core_.add(detail::registered_dense{std::move(name), element_traits<value>::type,
+                                              std::uint8_t{sizeof(value)}, std::ranges::size(values),
+                                              reinterpret_cast<std::byte*>(std::ranges::data(values))});
   }
 
   /// Registers a state of the trainer: a trivially copyable object, or one with save_state() -> range of
@@ -86,13 +86,13 @@ class checkpointer : private detail::table_owner {
   /// boundary.
   template <class T>
   [[nodiscard]] status try_state(std::string name, T& state) {
-    return paths_.add(detail::register_state(std::move(name), state));
+    return core_.add(detail::register_state(std::move(name), state));
   }
 
   // ---------------------------------------------------------------------------------------------- training
 
   /// Opens a batch scope; see batch_scope.
-  [[nodiscard]] batch_scope batch() { return batch_scope(paths_.gate()); }
+  [[nodiscard]] batch_scope batch() { return batch_scope(core_.gate()); }
 
   /// Is a save due at this step (batches done) and number of samples? True for exactly one caller each time.
   [[nodiscard]] bool due(std::uint64_t step, std::uint64_t samples = 0) noexcept {
@@ -109,13 +109,13 @@ class checkpointer : private detail::table_owner {
   /// returns; encoding and writing go on behind. A failure of the save is in the ticket, told to the
   /// observer, and thrown by its wait() and by finish(): the rows stay dirty, so the next save has them.
   /// Misuse: called inside a batch scope of the same thread.
-  [[nodiscard]] result<ticket> try_save(std::uint64_t step) { return paths_.save(step); }
+  [[nodiscard]] result<ticket> try_save(std::uint64_t step) { return core_.save(step); }
 
   /// Waits until everything saved is durable; an error where the last save is not. May be called again.
-  [[nodiscard]] status try_finish() { return paths_.finish(); }
+  [[nodiscard]] status try_finish() { return core_.finish(); }
 
   /// What was done so far. From any thread, at any time.
-  [[nodiscard]] statistics snapshot() const { return paths_.snapshot(); }
+  [[nodiscard]] statistics snapshot() const { return core_.snapshot(); }
 
   // -------------------------------------------------------------------------------------------- restoring
 
@@ -125,7 +125,7 @@ class checkpointer : private detail::table_owner {
   /// schema differs; names that do not exist; a load_state() refused), unsupported (a codec, version or
   /// option), io. The text says whether the model's contents are undefined.
   [[nodiscard]] result<std::optional<restored>> try_restore(const restore_options& asked = {}) {
-    auto found = paths_.restore(asked);
+    auto found = core_.restore(asked);
     const bool whole = found && *found && asked.tables.empty() && !asked.rows;
     if constexpr (!std::same_as<due_type, never_due>)
       if (whole) timer_.restart((*found)->step);
@@ -170,10 +170,10 @@ class checkpointer : private detail::table_owner {
   checkpointer(std::tuple<Args...>& args, std::unique_ptr<typename capture::staging> staging)
       : tracker_(take<tracker>(args)),
         capture_(staging.get()),
-        paths_(std::make_unique<detail::erased_codecs<codecs>>(take_codecs(args)),
-               detail::erase(take<strategy_type>(args)),
-               std::make_unique<detail::erased_sink<sink_type>>(take<sink_type>(args)), std::move(staging),
-               take<options>(args), take<observer>(args)),
+        core_(std::make_unique<detail::erased_codecs<codecs>>(take_codecs(args)),
+              detail::erase(take<strategy_type>(args)),
+              std::make_unique<detail::erased_sink<sink_type>>(take<sink_type>(args)), std::move(staging),
+              take<options>(args), take<observer>(args)),
         timer_(take<due_type>(args)) {}
 
   /// The argument of that type, or a default one.
@@ -214,9 +214,9 @@ class checkpointer : private detail::table_owner {
   [[nodiscard]] result<table_type> add_table(std::string name, const column& weights, std::uint64_t dim,
                                              const table_options& with) {
     using made = detail::tracked_table<tracker, capture>;
-    const auto added = paths_.add_table(std::move(name), weights, dim, with, [&](auto&& described) {
+    const auto added = core_.add_table(std::move(name), weights, dim, with, [&](auto&& described) {
       return std::make_unique<made>(std::move(described), tracker_, strategy_type::cursors, *capture_,
-                                    paths_.gate(), static_cast<detail::table_owner&>(*this));
+                                    core_.gate(), static_cast<detail::table_owner&>(*this));
     });
     if (!added) return added.error();
     return table_type(static_cast<made&>(**added));
@@ -224,12 +224,12 @@ class checkpointer : private detail::table_owner {
 
   [[nodiscard]] status rebind(detail::model_table& table, const column& weights,
                               const std::vector<column>& others) override {
-    return paths_.rebind(table, weights, others);
+    return core_.rebind(table, weights, others);
   }
 
   tracker tracker_;
-  typename capture::staging* capture_;  ///< the paths have it
-  detail::paths paths_;
+  typename capture::staging* capture_;  ///< the core has it
+  detail::checkpointer_core core_;
   typename timer_of<due_type>::type timer_;
 };
 

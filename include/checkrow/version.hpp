@@ -20,8 +20,8 @@
 
 /// By default every body is inline. A program of many files may compile those that depend on no template
 /// argument once: define CHECKROW_SEPARATE_COMPILATION for all of its files (the CMake target
-/// checkrow::compiled does), and include <checkrow/source.hpp> in one. Bodies are in checkrow/source/, marked
-/// CHECKROW_INLINE.
+/// checkrow::compiled does), and include <checkrow/source.hpp> in one. (Files that do not define it go with
+/// these, and compile all by themselves.) Bodies are in checkrow/source/, marked CHECKROW_INLINE.
 #if defined(CHECKROW_SEPARATE_COMPILATION)
 #define CHECKROW_HEADER_ONLY 0
 #define CHECKROW_INLINE

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Two units that include every header link into one program: a missing `inline` would not. Again with separate
-# compilation, where a third unit has the bodies: one that is missing there, or not left out elsewhere, would not.
+# compilation, where a third unit has the bodies: one that is not left out elsewhere would not. (One that is missing
+# there would where this uses it; the unit tests use them all.)
 . "$(dirname "$0")/common.sh"
 
 headers | sed 's/.*/#include <&>/' | cat - tests/compile_time/umbrella.cpp >"$scratch/inline.cpp"

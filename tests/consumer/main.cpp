@@ -31,4 +31,5 @@ int main() {
     return 1;
   }
   std::cout << "checkrow " << CHECKROW_VERSION_STRING << ": saved and restored\n";
+  return 0;
 }

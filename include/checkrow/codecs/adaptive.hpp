@@ -14,7 +14,7 @@ namespace checkrow::inline v0 {
 
 /// Proposes a grid for a row, given its range; invalid where it has none. Only the proposal: whether it is
 /// used, and what is written, the codec decides. Must be a function of the row alone, whatever the compiler
-/// flags. (detail/row_arithmetic.hpp has what builds a grid, narrow_from_range() for one.)
+/// flags. (What builds a grid, narrow_from_range() for one, is in detail/row_arithmetic.hpp: include it.)
 template <class S>
 concept grid_search = std::copyable<S> &&
     requires(const S search, const detail::float_row& row, const detail::row_range& range, int bits) {

@@ -31,6 +31,24 @@ template <int Bits>
 [[nodiscard]] bool decode_section(const column_shape& shape, std::span<const std::byte> bytes, std::size_t n,
                                   row_grid grid, row_span rows) noexcept;
 
+#if !CHECKROW_HEADER_ONLY  // all instances there are, declared here, defined in source/sections.hpp
+#define CHECKROW_ENCODE_SECTION(declared, bits, batches)                   \
+  declared template std::size_t encode_section<bits, batch_kind::batches>( \
+      const column_shape&, row_view, std::size_t, row_grid, std::byte*, const row_search&) noexcept;
+#define CHECKROW_SECTIONS_OF(declared, bits)                                                                \
+  CHECKROW_ENCODE_SECTION(declared, bits, uniform)                                                          \
+  CHECKROW_ENCODE_SECTION(declared, bits, refit)                                                            \
+  CHECKROW_ENCODE_SECTION(declared, bits, none)                                                             \
+  declared template bool decode_section<bits>(const column_shape&, std::span<const std::byte>, std::size_t, \
+                                              row_grid, row_span) noexcept;
+#define CHECKROW_SECTIONS(declared) \
+  CHECKROW_SECTIONS_OF(declared, 2) \
+  CHECKROW_SECTIONS_OF(declared, 3) \
+  CHECKROW_SECTIONS_OF(declared, 4) \
+  CHECKROW_SECTIONS_OF(declared, 8)
+CHECKROW_SECTIONS(extern)
+#endif
+
 }  // namespace checkrow::inline v0::detail
 
 #if CHECKROW_HEADER_ONLY

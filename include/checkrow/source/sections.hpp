@@ -28,21 +28,7 @@ bool decode_section(const column_shape& shape, std::span<const std::byte> bytes,
 }
 
 #if !CHECKROW_HEADER_ONLY
-#define CHECKROW_ENCODE_SECTION(bits, batches)                    \
-  template std::size_t encode_section<bits, batch_kind::batches>( \
-      const column_shape&, row_view, std::size_t, row_grid, std::byte*, const row_search&) noexcept;
-#define CHECKROW_SECTIONS(bits)                                                                              \
-  CHECKROW_ENCODE_SECTION(bits, uniform)                                                                     \
-  CHECKROW_ENCODE_SECTION(bits, refit)                                                                       \
-  CHECKROW_ENCODE_SECTION(bits, none)                                                                        \
-  template bool decode_section<bits>(const column_shape&, std::span<const std::byte>, std::size_t, row_grid, \
-                                     row_span) noexcept;
-CHECKROW_SECTIONS(2)
-CHECKROW_SECTIONS(3)
-CHECKROW_SECTIONS(4)
-CHECKROW_SECTIONS(8)
-#undef CHECKROW_SECTIONS
-#undef CHECKROW_ENCODE_SECTION
+CHECKROW_SECTIONS()
 #endif
 
 }  // namespace checkrow::inline v0::detail
