@@ -4,7 +4,8 @@
 // Everything that computes on row elements stands between CHECKROW_CANONICAL_BEGIN and _END, in functions
 // that are not templates: gcc applies the pragma to a function where it is defined, not where it is
 // instantiated. Those that are entered from code outside are noinline, so that no arithmetic moves across the
-// switch of the float environment.
+// switch of the float environment; those that are always_inline are called in here only, since elsewhere they
+// would be compiled by their caller's flags.
 #pragma once
 
 #include <bit>

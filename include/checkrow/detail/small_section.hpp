@@ -26,6 +26,8 @@ inline void unpack_codes(int bits, const std::byte* in, std::size_t count, std::
   std::memcpy(codes, in, count);
 }
 
+CHECKROW_CANONICAL_BEGIN
+
 /// All codes of a row to its slot; false where the grid is not for this row.
 [[nodiscard]] inline bool write_small_codes(const float_row& row, const small_grid& grid, int bits,
                                             std::byte* slot) noexcept {
@@ -66,8 +68,9 @@ inline void unpack_codes(int bits, const std::byte* in, std::size_t count, std::
 }
 
 /// Parameters and codes of one row, which is zero, narrow or raw. Returns whether it is raw.
-[[nodiscard]] inline bool write_one_small_row(const encode_job& job, std::size_t i, const row_search& search,
-                                              std::byte* scratch) noexcept {
+[[nodiscard, gnu::noinline]] inline bool write_one_small_row(const encode_job& job, std::size_t i,
+                                                             const row_search& search,
+                                                             std::byte* scratch) noexcept {
   const row_range range = widen_row(job.type, job.rows.row(i), job.width, scratch);
   std::byte* const slot = job.slots + i * job.stride;
   stored_parameters stored;  // zero
@@ -120,9 +123,11 @@ inline void unpack_codes(int bits, const std::byte* in, std::size_t count, std::
   return finish_section(at, rows, exceptions, bits, out);
 }
 
+CHECKROW_CANONICAL_BEGIN
+
 /// The elements of a narrow row.
-inline void read_small_codes(const decode_job& job, stored_parameters stored, const std::byte* slot,
-                             std::byte* to) noexcept {
+[[gnu::noinline]] inline void read_small_codes(const decode_job& job, stored_parameters stored,
+                                               const std::byte* slot, std::byte* to) noexcept {
   const float high = widen(job.type, bits_of_order(stored.scale));
   const float low = job.symmetric
                         ? 0.0f - high
