@@ -91,6 +91,8 @@ CHECKROW_CANONICAL_BEGIN
   return stored.kind() == row_class::raw;
 }
 
+CHECKROW_CANONICAL_END
+
 /// encode_section() of half and bfloat16 rows. There is room to widen one, see section_layout::scratch().
 [[nodiscard]] inline std::size_t encode_small_section(const column_shape& shape, row_view rows, std::size_t n,
                                                       row_grid kind, int bits, std::byte* out,
@@ -141,6 +143,8 @@ CHECKROW_CANONICAL_BEGIN
     slot += block_elements / 8 * static_cast<std::size_t>(job.bits);
   }
 }
+
+CHECKROW_CANONICAL_END
 
 /// decode_section() of half and bfloat16 rows.
 [[nodiscard]] inline bool decode_small_section(const column_shape& shape, std::span<const std::byte> bytes,
