@@ -605,18 +605,18 @@ TEST_CASE("throttled writes and reads at the rates that it was given", "[sink]")
   auto copy = store;
   const auto content = pattern(500'000);
   REQUIRE(put(store, "a", content, 7'000).ok());
-  CHECK(fake_clock::seconds() == Catch::Approx(0.5).epsilon(1e-3));
+  CHECK(fake_clock::seconds() == Approx(0.5).epsilon(1e-3));
   REQUIRE(put(copy, "b", content).ok());
-  CHECK(fake_clock::seconds() == Catch::Approx(1.0).epsilon(1e-3));
+  CHECK(fake_clock::seconds() == Approx(1.0).epsilon(1e-3));
   CHECK(get(store, "a") == content);
-  CHECK(fake_clock::seconds() == Catch::Approx(1.125).epsilon(1e-3));
+  CHECK(fake_clock::seconds() == Approx(1.125).epsilon(1e-3));
   fake_clock::current += std::chrono::seconds(10);  // time that was not used is not saved up
   REQUIRE(put(store, "c", content).ok());
-  CHECK(fake_clock::seconds() == Catch::Approx(11.625).epsilon(1e-3));
+  CHECK(fake_clock::seconds() == Approx(11.625).epsilon(1e-3));
   store.bytes_per_second = store.read_bytes_per_second = 0;  // as fast as it goes
   REQUIRE(put(store, "d", content).ok());
   CHECK(get(store, "d") == content);
-  CHECK(fake_clock::seconds() == Catch::Approx(11.625).epsilon(1e-3));
+  CHECK(fake_clock::seconds() == Approx(11.625).epsilon(1e-3));
 }
 
 TEST_CASE("a throttled save takes the time that its bytes take", "[sink]") {
